@@ -6,7 +6,7 @@ import { soak } from '../../bench/soak/soak.ts';
 
 const told: Told = {
   ...{ call: 1, said: ['say river 1 0', 'tell a story amber 1 1'], due: 2, heard: 'Yes?river 1 0Once upon a ti' },
-  ...{ lateMs: 5, unanswered: 0, problems: [] },
+  ...{ lines: [], lateMs: 5, unanswered: 0, problems: [] },
 };
 const whole = (text: string): Speech => ({ text, heardText: text, interrupted: false, resumes: 0, restarts: 0 });
 const cut = (text: string, heardText: string): Speech => ({

@@ -82,6 +82,22 @@ describe("an application's own fetch", () => {
   });
 });
 
+describe('what an application brings to connect with', () => {
+  for (const [key, wrong, problem] of [
+    ['fetch', 'https://proxy.example', 'fetch must be a function with the signature of the standard one, not string'],
+    ['fetch', null, 'fetch must be a function with the signature of the standard one, not null'],
+    ['WebSocket', {}, 'WebSocket must be a class, not object'],
+  ] as const) {
+    it(`is refused before anything is sent when ${key} is ${JSON.stringify(wrong)}`, async () => {
+      const config = { apiKey: 'sandbox-key', endpoint: nowhere, [key]: wrong };
+      const tts = new AlphaTTS(config);
+      await expect(tts.initialize()).rejects.toMatchObject({ message: expect.stringContaining(problem) as unknown });
+      const other = new AlphaTTS({ apiKey: 'sandbox-key', endpoint: nowhere });
+      expect(() => other.updateConfig({ [key]: wrong })).toThrow(problem);
+    });
+  }
+});
+
 describe("an application's own WebSocket", () => {
   it('is what a provider connects with: address and subprotocols, as in a browser', async () => {
     await using sandbox = await startSandbox();

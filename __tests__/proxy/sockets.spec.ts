@@ -391,6 +391,21 @@ describe('a socket through the proxy', () => {
     });
   }
 
+  // A frame costs memory while it waits, whatever is in it.
+  for (const kind of ['ping', 'pong'] as const) {
+    it(`holds a client up that floods a service with ${kind}s`, async () => {
+      const socket = dial();
+      const peer = await accepted();
+      await once(socket, 'open');
+      using relay = watchRelay(socket, peer);
+      peer.pause();
+      // 15 MB: more than the buffers of any system take.
+      for (let at = 0; at < 120_000; at += 1) socket[kind](Buffer.alloc(125));
+      await relay.held;
+      expect(peer.readyState).toBe(WebSocket.OPEN);
+    });
+  }
+
   it('is cut with the proxy, and frees its place', async () => {
     await start({ limits: { maxCalls: 1 } });
     const socket = dial();

@@ -12,6 +12,7 @@ import {
   type TextStage,
   type TextTransform,
 } from '../../lib/text/text-transform.ts';
+import { leastMs } from '../transport/least-time.ts';
 import { corpus, someSplits, soups } from './corpus.ts';
 import { spokenCases } from './spoken-cases.ts';
 
@@ -85,6 +86,11 @@ describe('spokenForms()', () => {
     const stage = start(formsOf('en-US'));
     const text = '1'.repeat(5_000) + ' 7'.repeat(5_000);
     expect(visual([...stage.push(text)]).length).toBeGreaterThan(text.length - 400);
+  });
+
+  it('takes no longer for one endless word than it is long', () => {
+    const msFor = (length: number): number => leastMs(() => run(start(formsOf('en-US')), ['１'.repeat(length)]));
+    expect(msFor(131_072)).toBeLessThan(msFor(16_384) * 24);
   });
 
   it('leaves a text to a voice that says it itself', () => {

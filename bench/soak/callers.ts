@@ -33,20 +33,35 @@ const formats = {
   b: { encoding: 'linear16', sampleRate: 16_000, bytesPerSecond: 32_000 },
 } as const;
 
+/** Silence between two lines of what was heard, in milliseconds: characters have 10 ms between them. */
+const betweenLinesMs = 60;
+
 /** What came out of a receiver, made out second by second: no other telephone waits for it. */
-async function heardIn(audio: Uint8Array, platform: Call['platform']): Promise<string> {
+async function heardIn(audio: Uint8Array, platform: Call['platform']): Promise<Pick<Told, 'heard' | 'lines'>> {
   const { encoding, sampleRate, bytesPerSecond } = formats[platform];
   const decoder = new ModemDecoder(sampleRate);
-  let text = '';
+  const lines: { readonly fromMs: number; toMs: number; text: string }[] = [];
+  let heard = '';
   const listen = (events: ReturnType<ModemDecoder['push']>): void => {
-    for (const event of events) if (event.type === 'character') text += event.character;
+    for (const event of events) {
+      if (event.type === 'voice') continue;
+      if (event.type === 'character') heard += event.character;
+      const text = event.type === 'character' ? event.character : ` [${event.type}]`;
+      const [fromMs, toMs] = [event.start, event.end].map((at) => (at / sampleRate) * 1000) as [number, number];
+      const last = lines.at(-1);
+      if (last && fromMs - last.toMs < betweenLinesMs) [last.toMs, last.text] = [toMs, last.text + text];
+      else lines.push({ fromMs, toMs, text });
+    }
   };
   for (let at = 0; at < audio.length; at += bytesPerSecond) {
     listen(decoder.push(readSamples(audio.subarray(at, at + bytesPerSecond), encoding)));
     await breath();
   }
   listen(decoder.end());
-  return text;
+  const told = lines.map(
+    ({ fromMs, toMs, text }) => `${fromMs.toFixed(0)} to ${toMs.toFixed(0)}: ${JSON.stringify(text)}`,
+  );
+  return { heard, lines: told };
 }
 
 /** A caller with a telephone, who does as the script says. */
@@ -80,10 +95,12 @@ class Caller {
       await this.#wait(farewellMs).catch(() => undefined);
       await this.#phone.hangUp();
     }
-    const heard = await heardIn(this.#phone.playedAudio, platform);
+    const { heard, lines: sounded } = await heardIn(this.#phone.playedAudio, platform);
+    const lines = [...sounded, `silenced at ${this.#phone.silencedMs.join(', ')}`];
     problems.push(...this.#phone.warnings.map((warning) => warning.text));
     const lateMs = this.#exchange.clock.latestMs(this.#phone);
-    return { call, said: this.#said, due: this.#due, heard, lateMs, unanswered: this.#unanswered, problems };
+    const facts = { said: this.#said, due: this.#due, unanswered: this.#unanswered };
+    return { call, ...facts, heard, lines, lateMs, problems };
   }
 
   async #play(scene: Scene): Promise<void> {

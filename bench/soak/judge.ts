@@ -57,6 +57,8 @@ export interface Told {
   readonly due: number;
   /** What came out of the receiver. */
   readonly heard: string;
+  /** The same with its times on the telephone's clock, and when it was silenced: for people. */
+  readonly lines: readonly string[];
   /** How late the telephone was at worst, in milliseconds. */
   readonly lateMs: number;
   /** How often no answer came. */

@@ -56,7 +56,8 @@ export class Ledger {
       const { platform, ear, mind, voice } = callOf(this.seed, told.call);
       const who = `call ${told.call} (${platform}, ${ear}, ${mind}, ${voice})`;
       const all = found.map((problem) => `${who}: ${problem}`);
-      if (all.length > 0) trails.set(told.call, [...all, ...(log?.trail ?? [])]);
+      if (all.length > 0)
+        trails.set(told.call, [...all, ...(log?.trail ?? []), 'In the receiver, on its clock:', ...told.lines]);
       return all;
     });
     return { ...check(name, detail, problems), trails };

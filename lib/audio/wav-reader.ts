@@ -43,8 +43,6 @@ export class WavReader {
   push(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
     // Most streams are raw from their first byte.
     if (this.#state === 'start' && this.#held.length === 0 && isWav(bytes) === false) this.#state = 'raw';
-    // Most streams are raw from their first byte.
-    if (this.#state === 'start' && this.#held.length === 0 && isWav(bytes) === false) this.#state = 'raw';
     if (this.#state === 'raw') return bytes;
     let samples = none;
     let input = concatBytes(this.#held, bytes);

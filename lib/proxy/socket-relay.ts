@@ -177,27 +177,28 @@ interface PassOptions {
   readonly convert: (data: Uint8Array) => Uint8Array;
 }
 
+/** What a frame costs besides its bytes, where it waits: neither an empty one nor a ping is for nothing. */
+const frameBytes = 128;
+
 /** What one side sends, to the other. */
 function pass(from: WebSocket, to: WebSocket, { idle, over, convert }: PassOptions): void {
   let waiting = 0;
-  from.on('message', (data, binary) => {
-    if (!(data instanceof Uint8Array)) return;
+  const take = (data: Uint8Array, send: (data: Uint8Array, sent: () => void) => void): void => {
     idle.refresh();
-    waiting += data.length;
-    to.send(convert(data), { binary }, () => {
-      waiting -= data.length;
+    if (to.readyState !== to.OPEN) return;
+    const cost = data.length + frameBytes;
+    waiting += cost;
+    send(convert(data), () => {
+      waiting -= cost;
       if (waiting < low) from.resume();
     });
     if (waiting > high) from.pause();
+  };
+  from.on('message', (data, binary) => {
+    if (data instanceof Uint8Array) take(data, (converted, sent) => to.send(converted, { binary }, sent));
   });
-  from.on('ping', (data) => {
-    idle.refresh();
-    if (to.readyState === to.OPEN) to.ping(data);
-  });
-  from.on('pong', (data) => {
-    idle.refresh();
-    if (to.readyState === to.OPEN) to.pong(data);
-  });
+  from.on('ping', (data) => take(data, (converted, sent) => to.ping(converted, undefined, sent)));
+  from.on('pong', (data) => take(data, (converted, sent) => to.pong(converted, undefined, sent)));
   // `close` follows, and tells the other side.
   from.on('error', () => end(to, 1011, ''));
   from.on('close', (code, reason) => {

@@ -49,8 +49,8 @@ type Buffered = { readonly audio: Uint8Array; at: number } | { readonly mark: un
 export abstract class PhoneLine {
   /** What the platform complains about; a correct application causes none. */
   readonly warnings: PhoneWarning[] = [];
-  /** How often the application silenced the caller's receiver. */
-  clears = 0;
+  /** When the application silenced the caller's receiver, in milliseconds of the caller's clock. */
+  readonly silencedMs: number[] = [];
   /** The most audio that has waited to be played, in milliseconds. */
   mostBufferedMs = 0;
   /** Resolves with the close code when the call is over. */
@@ -91,6 +91,11 @@ export abstract class PhoneLine {
       this.#wake();
     });
     socket.on('error', () => undefined);
+  }
+
+  /** How often the application silenced the caller's receiver. */
+  get clears(): number {
+    return this.silencedMs.length;
   }
 
   /** Milliseconds of the caller's clock. */
@@ -233,7 +238,7 @@ export abstract class PhoneLine {
 
   /** Silences the receiver; gives the marks that waited. */
   protected clear(): unknown[] {
-    this.clears++;
+    this.silencedMs.push(this.nowMs);
     const marks = this.#buffer.flatMap((each) => ('mark' in each ? [each.mark] : []));
     this.#buffer = [];
     this.#bufferedBytes = 0;

@@ -190,6 +190,32 @@ describe('KappaTTS', () => {
     await tts.dispose();
   });
 
+  it('asks once more for a file that is only its header, whole or in part, in any pieces', async () => {
+    const header = encodeWav(new Uint8Array(0), {
+      encoding: 'linear16',
+      sampleRate: 24_000,
+      channels: 1,
+      bitDepth: 16,
+    });
+    for (const [length, cut] of [
+      [44, 44],
+      [44, 20],
+      [12, 5],
+      [30, 30],
+    ] as const) {
+      await service.close();
+      service = await serveHttp(async (response) => {
+        response.write(header.subarray(0, cut));
+        await new Promise((resolve) => setImmediate(resolve));
+        response.end(header.subarray(cut, length));
+      });
+      const tts = await ready({ outputFormat: 'riff-24khz-16bit-mono-pcm' });
+      const { code } = await failureOf(lastValueFrom(tts.speak(of('Hi.')).pipe(toArray())));
+      expect([code, service.requests.length]).toEqual(['protocol', 2]);
+      await tts.dispose();
+    }
+  });
+
   it('cuts texts at 2,000 characters, at fewer when it speaks slowly', async () => {
     for (const [rate, longest] of [
       [undefined, 2000],

@@ -262,7 +262,7 @@ describe('RhoTTS', () => {
       event({ type: 'speech.error', error: { code: 'content_policy_violation', message: 'm' } }),
       ...(['forbidden', 1] as const),
     ],
-    ['an end without speech.done', ': nothing\n\n', 'connection', 3],
+    ['an end without audio or speech.done: silence is asked for once more', ': nothing\n\n', 'protocol', 2],
     ['audio that is not base64', event({ type: 'speech.chunk', audio: '%%%' }), 'protocol', 1],
   ];
   for (const [name, answer, code, requests] of broken) {

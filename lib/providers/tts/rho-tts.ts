@@ -142,13 +142,20 @@ function requestFor(text: string, config: RhoTTSConfig, isMarked: boolean): Spee
   };
 }
 
+/** How far an answer was read. */
+interface Reading {
+  readonly marks: SpeechMarks;
+  readonly isDone: boolean;
+  readonly hasAudio: boolean;
+}
+
 /** Reads events, or one object; any other response is audio. */
 function readAnswer(response: HttpResponse, context: RequestContext<RhoTTSConfig>): Observable<SynthesisEvent> {
   const { error, refusal } = context;
   const type = mediaType(response.headers);
   if (type !== 'application/json' && type !== 'text/event-stream') return readAudio(response, context);
-  return readObjects<{ readonly marks: SpeechMarks; readonly isDone: boolean }>(response, context, {
-    start: { marks: undefined, isDone: false },
+  return readObjects<Reading>(response, context, {
+    start: { marks: undefined, isDone: false, hasAudio: false },
     read: (state, message) => {
       if (asObject(message['error']) ?? asString(message['error']))
         throw refusal(message, { headers: response.headers });
@@ -160,13 +167,14 @@ function readAnswer(response: HttpResponse, context: RequestContext<RhoTTSConfig
       const [heard, ...words] = hearMarks(state.marks, asObjects(told).flatMap(markOf));
       const [marks, ...last] = isDone ? endMarks(heard) : [heard];
       return [
-        { marks, isDone },
+        { marks, isDone, hasAudio: state.hasAudio || data.length > 0 },
         ...(data.length > 0 ? [{ type: 'audio', data } as const] : []),
         ...[...words, ...last].map((word) => ({ type: 'word', ...word }) as const),
       ];
     },
-    end: ({ isDone }) => {
-      if (isDone) return [];
+    end: ({ isDone, hasAudio }) => {
+      // Silence is not a part of an answer: it is asked for again once, not as often as what was lost on the way.
+      if (isDone || !hasAudio) return [];
       throw error('the audio was cut off', { code: 'connection', recoverable: true });
     },
   });

@@ -7,7 +7,7 @@ const maxRun = 240;
 const maxBefore = 32;
 
 const spaceless = /^[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}ー々〇]/u;
-const wordRun = /[^\s\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}ー々〇]*/uy;
+const wordRun = /^[^\s\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}ー々〇]*/u;
 /** East Asian characters that belong to the number beside them. */
 const counters =
   /^[年月日時时分秒点點円元圆块塊角番第回個个件人名万萬億亿兆千百午前後上下晚中早凌晨约約歳岁度号號半公里斤米克升位杯张張本次天周小级級名家件条條台种種双雙から至到毎每小ー〇]/u;
@@ -73,8 +73,8 @@ export class Runs {
     if (head === '' || (!isEnd && /^[\ud800-\udbff]$/.test(head))) return undefined;
     if (/^\s/.test(head)) return at + 1;
     if (spaceless.test(head)) return at + ((head.codePointAt(0) ?? 0) > 0xffff ? 2 : 1);
-    wordRun.lastIndex = at;
-    const length = wordRun.exec(text)?.[0].length ?? 1;
+    // No farther than a word is read: what a model sends at once may be one word of a megabyte.
+    const length = wordRun.exec(text.slice(at, at + maxWord + 1))?.[0].length ?? 1;
     if (length > maxWord) return at + maxWord - (/[\ud800-\udbff]/.test(text.charAt(at + maxWord - 1)) ? 1 : 0);
     const end = at + length;
     const rest = text.slice(end, end + 2);
