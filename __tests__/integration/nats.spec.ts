@@ -11,6 +11,7 @@ import { NatsServer } from '../../samples/phone/nats-server.ts';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
 import { Kit } from '../../samples/recipes/kit.ts';
 import { startSandbox } from '../../samples/sandbox/index.ts';
+import { describeNats } from './support/nats.ts';
 
 type Connection = Awaited<ReturnType<typeof connect>>;
 
@@ -38,7 +39,7 @@ class Machine implements AsyncDisposable {
   }
 }
 
-describe('calls of many machines over NATS', () => {
+describeNats('calls of many machines over NATS', () => {
   const connections: Connection[] = [];
   let watching: Subscription;
   beforeEach(() => {

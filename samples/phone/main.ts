@@ -9,12 +9,15 @@ const help = `A server that answers telephone calls, each with a pipeline of its
 
   npm run phone                        on the sandbox, no keys; http://127.0.0.1:8080 is a softphone
   npm run phone -- --workers 4         so many processes on one port
-  npm run phone -- --port N --host H --max-calls N --drain-ms N --greeting TEXT
+  npm run phone -- --nats              starts a nats-server, and a page of all calls of all processes
+  npm run phone -- --nats URL          the same with one that runs, such as for several machines
+  npm run phone -- --port N --host H --max-calls N --drain-ms N --greeting TEXT --board-port N
 
 On the real services, with keys in the environment:
   DEEPGRAM_API_KEY, GROQ_API_KEY       speech-to-text and voices; the language model (GROQ_MODEL chooses it)
   PUBLIC_URL                           where the platforms reach this server, such as https://voice.example.com
   TWILIO_AUTH_TOKEN                    calls of PhoneStreamA must be signed with it; point the number at PUBLIC_URL/twiml
+  TWILIO_ACCOUNT_SID                   with the token: the page of all calls can transfer those of PhoneStreamA
   VONAGE_SIGNATURE_SECRET              calls of PhoneSocketB must be signed with it; the answer URL is PUBLIC_URL/ncco
 
 Without a platform's secret only this machine may call it, and with PUBLIC_URL nobody.
@@ -23,7 +26,12 @@ GET /healthz (alive), /readyz (takes calls), /metrics (Prometheus). SIGTERM: tak
 for --drain-ms (default 30000), ends them politely, exits with 0. docs/phones.md has more.
 `;
 
+/** `--nats` may stand alone. */
+const args = process.argv.slice(2).map((arg, index, all) => {
+  return arg === '--nats' && !/^[a-z]+:/.test(all[index + 1] ?? '') ? '--nats=' : arg;
+});
 const { values } = parseArgs({
+  args,
   options: {
     port: { type: 'string', default: '8080' },
     host: { type: 'string', default: '127.0.0.1' },
@@ -31,6 +39,8 @@ const { values } = parseArgs({
     'max-calls': { type: 'string', default: '200' },
     'drain-ms': { type: 'string', default: '30000' },
     greeting: { type: 'string', default: 'Hello! How can I help you?' },
+    nats: { type: 'string' },
+    'board-port': { type: 'string', default: '8081' },
     help: { type: 'boolean', short: 'h', default: false },
   },
 });
@@ -38,12 +48,13 @@ const log = (line: string): void => void process.stdout.write(`${line}\n`);
 const { env } = process;
 
 /** The whole numbers of the command line. */
-const [port, workers, maxCalls, drainMs] = (['port', 'workers', 'max-calls', 'drain-ms'] as const).map((name) => {
+const numbers = ['port', 'workers', 'max-calls', 'drain-ms', 'board-port'] as const;
+const [port, workers, maxCalls, drainMs, boardPort] = numbers.map((name) => {
   const value = Number(values[name]);
   if (Number.isSafeInteger(value) && value >= 0) return value;
   process.stderr.write(`--${name} ${values[name]}: a whole number is wanted\n`);
   process.exit(2);
-}) as [number, number, number, number];
+}) as [number, number, number, number, number];
 
 /**
  * Ends on the first SIGTERM or SIGINT. The second one is not waited for; but one of several processes gets the same
@@ -64,14 +75,44 @@ function onEnd(end: () => Promise<void>): void {
   process.on('SIGINT', listener);
 }
 
+/** The broker of all processes and the page of all calls, where `--nats` asks for them. */
+async function openBoard(): Promise<{ readonly url: string; readonly close: () => Promise<void> } | undefined> {
+  if (values.nats === undefined) return undefined;
+  const [{ natsBoard }, { dialNats }, { NatsServer }, { Wallboard }] = await Promise.all([
+    import('rxvoice/nats'),
+    import('./publishing.ts'),
+    import('./nats-server.ts'),
+    import('./wallboard.ts'),
+  ]);
+  const server = values.nats === '' ? await NatsServer.start() : undefined;
+  const url = server?.url ?? values.nats;
+  const nats = dialNats(url);
+  const wallboard = await Wallboard.open(natsBoard(nats), boardPort);
+  log(`All calls are seen at ${wallboard.url}, over NATS at ${url}`);
+  return {
+    url,
+    close: async () => {
+      await wallboard[Symbol.asyncDispose]();
+      // Not waited for: a broker that was never reached has no connection to close.
+      void nats.then((connection) => connection.close());
+      await server?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
 async function lead(): Promise<void> {
   const { startSandbox } = await import('../sandbox/index.ts');
   const sandbox = env['DEEPGRAM_API_KEY'] && env['GROQ_API_KEY'] ? undefined : await startSandbox({ keepRecords: 0 });
   const { alpha, nu } = sandbox?.endpoints ?? {};
-  const addresses = sandbox ? { PHONE_SANDBOX: JSON.stringify({ alpha, nu }) } : {};
+  const board = await openBoard();
+  const addresses = {
+    ...(sandbox && { PHONE_SANDBOX: JSON.stringify({ alpha, nu }) }),
+    ...(board && { PHONE_NATS: board.url }),
+  };
   const processes = new Processes(workers, addresses, log, () => process.exit(1));
   onEnd(async () => {
     await processes.end();
+    await board?.close();
     await sandbox?.close();
   });
 }
@@ -79,6 +120,10 @@ async function lead(): Promise<void> {
 async function answerCalls(): Promise<void> {
   const known = env['PHONE_SANDBOX'];
   const services = await openServices(env, known ? (JSON.parse(known) as { alpha: string; nu: string }) : undefined);
+  // One of several processes is told where the broker is.
+  const board = cluster.isWorker ? undefined : await openBoard();
+  const natsUrl = board?.url ?? env['PHONE_NATS'];
+  const publishing = natsUrl ? new (await import('./publishing.ts')).Publishing(natsUrl, env) : undefined;
   const shared: { all?: () => Snapshot; stop?: () => void } = {};
   const { PUBLIC_URL: publicUrl, TWILIO_AUTH_TOKEN: authToken, VONAGE_SIGNATURE_SECRET: signatureSecret } = env;
   const switchboard = await Switchboard.open({
@@ -87,6 +132,7 @@ async function answerCalls(): Promise<void> {
     ...(publicUrl && { publicUrl }),
     ...(authToken && { authToken }),
     ...(signatureSecret && { signatureSecret }),
+    ...(publishing && { answered: (pipeline, phone) => publishing.add(pipeline, phone) }),
     figures: () => shared.all?.() ?? switchboard.metrics.snapshot(),
   });
   if (cluster.isWorker) Object.assign(shared, shareFigures(switchboard.metrics));
@@ -94,11 +140,18 @@ async function answerCalls(): Promise<void> {
   log(`Calls are answered at http://${values.host}:${switchboard.port} by ${by}, in process ${process.pid}`);
   onEnd(async () => {
     await switchboard.drain(drainMs);
+    await publishing?.close();
+    await board?.close();
     shared.stop?.();
     await services.close();
   });
 }
 
+const work = (): Promise<void> => (workers > 1 && cluster.isPrimary ? lead() : answerCalls());
 if (values.help) log(help);
-else if (workers > 1 && cluster.isPrimary) await lead();
-else await answerCalls();
+else {
+  await work().catch((cause: unknown) => {
+    process.stderr.write(`${cause instanceof Error ? cause.message : String(cause)}\n`);
+    process.exit(1);
+  });
+}

@@ -14,6 +14,7 @@ import {
 } from 'rxvoice';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { exposition, Metrics, type Snapshot } from './metrics.ts';
+import { headers, isLocal } from './local.ts';
 import { softphone } from './page.ts';
 import type { Services } from './services.ts';
 
@@ -40,7 +41,7 @@ export interface SwitchboardOptions {
   readonly greeting?: string;
   /** The figures of all processes, where there are several. */
   readonly figures?: () => Snapshot;
-  /** Gets each call as it is answered, such as to record it. */
+  /** Gets each call before its pipeline starts, such as to publish or to record it. */
   readonly answered?: (pipeline: Pipeline, phone: PhoneStreamA | PhoneSocketB) => void;
   readonly log?: (line: string) => void;
 }
@@ -93,34 +94,6 @@ const platforms: Readonly<Record<string, Platform>> = {
   },
 };
 
-const loopback = /^(127(\.\d+){3}|::ffff:127(\.\d+){3}|\[?::1\]?|localhost)$/;
-
-/** What reverse proxies add to a request. */
-const proxied = ['forwarded', 'via', 'x-forwarded-for', 'x-real-ip'];
-
-/**
- * Whether a call comes from this machine: from a program, or from the softphone that this server serves. A page of
- * another origin is refused, and so is a name that somebody has pointed here, a tunnel, or a reverse proxy that says so.
- */
-function isLocal({ socket, headers }: IncomingMessage, publicUrl = ''): boolean {
-  const { host = '', origin } = headers;
-  if (publicUrl !== '' || !loopback.test(socket.remoteAddress ?? '')) return false;
-  if (proxied.some((name) => headers[name] !== undefined)) return false;
-  const { hostname } = URL.parse(`http://${host}`) ?? {};
-  return loopback.test(hostname ?? '') && (origin === undefined || origin === `http://${host}`);
-}
-
-/** What a browser may do with what it finds here. */
-const headers = {
-  'cache-control': 'no-store',
-  'content-security-policy': [
-    ...["default-src 'none'", "script-src 'self' blob:", "style-src 'self'", 'img-src data:', 'worker-src blob:'],
-    ...["connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
-  ].join('; '),
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-};
-
 /** A server that answers telephone calls, each with a pipeline of its own. */
 export class Switchboard implements AsyncDisposable {
   readonly metrics: Metrics = new Metrics();
@@ -145,6 +118,7 @@ export class Switchboard implements AsyncDisposable {
       }),
     });
     this.#calls.events$.subscribe((event) => {
+      if (event.type === 'opened') options.answered?.(event.session.pipeline, event.session.request.phone);
       if (event.type !== 'refused') this.metrics.add('phone_calls_active', {}, event.type === 'opened' ? 1 : -1);
     });
     for (const { name } of Object.values(platforms)) this.metrics.add('phone_calls_total', { platform: name }, 0);
@@ -202,7 +176,7 @@ export class Switchboard implements AsyncDisposable {
   }
 
   #answer(platform: Platform, socket: WebSocket): void {
-    const { answered, log, startTimeoutMs = 10_000 } = this.#options;
+    const { log, startTimeoutMs = 10_000 } = this.#options;
     const { name } = platform;
     const phone = platform.phone(startTimeoutMs);
     phone.attach(socket);
@@ -225,7 +199,6 @@ export class Switchboard implements AsyncDisposable {
       if (phone instanceof PhoneStreamA && phone.getCallSid() === undefined) void session.end();
     }, startTimeoutMs);
     phone.onCallEnded(() => clearTimeout(silent));
-    answered?.(pipeline, phone);
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {

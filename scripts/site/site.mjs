@@ -11,6 +11,7 @@ import { Application, Converter, PageEvent, ReflectionKind, TSConfigReader, Type
 import { drawMarbles, drawSeconds } from '../../samples/marbles/picture.ts';
 import { recordScene } from '../../samples/playground/server/record-scene.ts';
 import { pageAssets } from '../../samples/playground/server/playground.ts';
+import { recipeList } from '../../samples/playground/server/recipes.ts';
 import { filesBelow, root } from '../lib.mjs';
 
 const folder = process.argv[2] ?? 'site';
@@ -120,6 +121,7 @@ for (const [path, { body }] of await pageAssets()) {
 }
 mkdirSync(join(playground, 'api'), { recursive: true });
 writeFileSync(join(playground, 'api/services'), JSON.stringify({ sandbox: {}, proxy: {}, recording: 'scene.ndjson' }));
+writeFileSync(join(playground, 'api/recipes'), JSON.stringify(await recipeList()));
 writeFileSync(join(playground, 'scene.ndjson'), await recordScene());
 cpSync(join(root, 'LICENSE'), join(out, 'LICENSE'));
 

@@ -24,7 +24,7 @@ const optionalPeers: Plugin = {
 /** The page's scripts from source, by their path; what only some providers need is loaded with them. */
 export async function bundlePage(): Promise<Map<string, Asset>> {
   const { outputFiles } = await bundle({
-    entryPoints: { main: `${folder}/main.ts` },
+    entryPoints: { main: `${folder}/main.ts`, features: `${folder}/features.ts` },
     ...{ outdir: '/assets', bundle: true, splitting: true, write: false, sourcemap: true, legalComments: 'none' },
     ...{ format: 'esm', platform: 'browser', target: 'es2022', logLevel: 'error' },
     conditions: ['rxvoice-source', 'browser', 'module'],

@@ -7,6 +7,7 @@ import { startSandbox } from '../../sandbox/index.ts';
 import { bundlePage, type Asset } from './bundle.ts';
 import { Forward } from './forward.ts';
 import { applyHazard, BadHazard } from './hazards.ts';
+import { recipeList, runRecipe } from './recipes.ts';
 
 /** Settings of {@link startPlayground}. */
 export interface PlaygroundOptions {
@@ -26,6 +27,8 @@ export interface Services {
   readonly sandbox: Readonly<Record<string, string>>;
   /** The real ones that there is a key for, by vendor. */
   readonly proxy: Readonly<Record<string, string>>;
+  /** Whether the server runs the recipes. */
+  readonly recipes?: boolean;
   /** Where a recording of the scene is, for a page that has no sandbox to play it. */
   readonly recording?: string;
 }
@@ -90,6 +93,7 @@ export async function startPlayground(options: PlaygroundOptions = {}): Promise<
       ]),
     ),
     proxy: proxy.mounts,
+    recipes: true,
   };
   const hosts = new Set([host, '127.0.0.1', 'localhost', '[::1]']);
   // A page of another name that leads here (DNS rebinding) must not reach what spends keys.
@@ -102,8 +106,12 @@ export async function startPlayground(options: PlaygroundOptions = {}): Promise<
     else if (proxy.handle(request, response)) return;
     else if (forward.takes(path)) forward.request(request, response);
     else if (method === 'POST' && path === '/api/hazards') await hazard(request, response);
-    else if (method !== 'GET' && method !== 'HEAD') send(response, 405, { error: `${method} is not for ${path}` });
+    else if (method === 'POST' && path.startsWith('/api/recipes/')) {
+      if (isFromPage(request)) await runRecipe(path.slice('/api/recipes/'.length), response);
+      else send(response, 403, { error: 'Only the playground page runs recipes' });
+    } else if (method !== 'GET' && method !== 'HEAD') send(response, 405, { error: `${method} is not for ${path}` });
     else if (path === '/api/services') send(response, 200, services);
+    else if (path === '/api/recipes') send(response, 200, await recipeList());
     else {
       const asset = assets.get(path);
       if (asset) sendAsset(response, asset);
@@ -112,8 +120,7 @@ export async function startPlayground(options: PlaygroundOptions = {}): Promise<
   }
 
   async function hazard(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { origin } = request.headers;
-    if (origin !== undefined && URL.parse(origin)?.host !== request.headers.host) {
+    if (!isFromPage(request)) {
       send(response, 403, { error: 'Only the playground page does hazards' });
       return;
     }
@@ -148,6 +155,11 @@ export async function startPlayground(options: PlaygroundOptions = {}): Promise<
   return { url, port: taken, vendors: Object.keys(proxy.mounts), close, [Symbol.asyncDispose]: close };
 }
 
+/** Whether no other site has a browser ask this. */
+function isFromPage({ headers: { origin, host } }: IncomingMessage): boolean {
+  return origin === undefined || URL.parse(origin)?.host === host;
+}
+
 /** The path as it was sent: it is compared, and may be no address at all (`//`). */
 function pathOf({ url = '/' }: IncomingMessage): string {
   return url.split('?', 1)[0] ?? '';
@@ -171,15 +183,19 @@ async function listen(server: Server, port: number, host: string): Promise<void>
 /** Everything that the page is made of, by its path. */
 export async function pageAssets(): Promise<Map<string, Asset>> {
   const read = (name: string): Promise<Uint8Array> => readFile(new URL(`../page/${name}`, import.meta.url));
-  const [scripts, index, style, icon] = await Promise.all([
+  const [scripts, index, style, icon, features, featuresStyle] = await Promise.all([
     bundlePage(),
     read('index.html'),
     read('style.css'),
     read('icon.svg'),
+    read('features.html'),
+    read('features.css'),
   ]);
   return scripts
     .set('/', { type: html, body: index })
     .set('/style.css', { type: 'text/css', body: style })
+    .set('/features.html', { type: html, body: features })
+    .set('/features.css', { type: 'text/css', body: featuresStyle })
     .set('/icon.svg', { type: 'image/svg+xml', body: icon });
 }
 
