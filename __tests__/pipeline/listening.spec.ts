@@ -203,7 +203,7 @@ describe('policies of listening', () => {
       await clock.advance(10_000);
       expect(heard()).toBe('the user');
       expect(ofType(events, 'error').map(({ code, message }) => [code, message.split(':')[0]])).toEqual([
-        ['internal', 'a policy of listening failed, and counts no longer'],
+        ['internal', 'a listening policy failed, and is ignored from now on'],
       ]);
       expect(ofType(events, 'turn.ended').map(({ reason }) => reason)).toEqual(['completed']);
       await pipeline.dispose();

@@ -39,7 +39,7 @@ function askPolicies(state: ConversationState): ConversationStep {
       isListening = decide(policy, moment) && isListening;
       return true;
     } catch (cause) {
-      const message = `a policy of listening failed, and counts no longer: ${messageOf(cause)}`;
+      const message = `a listening policy failed, and is ignored from now on: ${messageOf(cause)}`;
       failures.push({ type: 'error', error: new VoiceError(message, { code: 'internal', cause }) });
       return false;
     }
