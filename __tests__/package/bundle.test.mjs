@@ -32,7 +32,8 @@ const isPeer = (path) =>
   Object.keys(manifest.peerDependencies).some((name) => path === name || path.startsWith(`${name}/`));
 const platforms = {
   browser: { platform: 'browser' },
-  workerd: { platform: 'neutral', conditions: ['workerd'], mainFields: ['module', 'main'] },
+  // What NATS's client needs of a Worker is its own affair.
+  workerd: { platform: 'neutral', conditions: ['workerd'], mainFields: ['module', 'main'], external: ['@nats-io/*'] },
 };
 
 for (const [name, options] of Object.entries(platforms)) {

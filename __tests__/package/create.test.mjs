@@ -12,7 +12,7 @@ import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import { chromium } from 'playwright-core';
-import { bringChromium } from '../../scripts/chromium.mjs';
+import { bringChromium } from '../../scripts/browsers.mjs';
 import { bin, capture, node, root } from '../../scripts/lib.mjs';
 import { consumer, tools } from './consumer.mjs';
 

@@ -4,6 +4,7 @@
  *
  * @packageDocumentation
  */
-export { natsSink, type NatsConnection, type NatsSinkOptions } from './nats-sink.ts';
+export { natsSink, type NatsSinkOptions } from './nats-sink.ts';
 export { natsBoard, type BoardEvent, type CallBoard, type NatsBoardOptions } from './nats-board.ts';
+export type { NatsConnection, NatsMessage } from './link.ts';
 export type { BoardCall } from './watched-calls.ts';

@@ -1,19 +1,42 @@
+import type { jetstream } from '@nats-io/jetstream';
 import { defer, filter, from, map, Observable, shareReplay, startWith, switchMap, take, tap } from 'rxjs';
 import { fromAsync } from '../stream/bridge.ts';
-import type { NatsConnection } from './subjects.ts';
 
 /** A message of NATS. */
-type NatsMessage = Parameters<NonNullable<NonNullable<Parameters<NatsConnection['subscribe']>[1]>['callback']>>[1];
+export interface NatsMessage {
+  readonly subject: string;
+  readonly data: Uint8Array;
+  string(): string;
+  respond(payload: string): boolean;
+}
+
+/**
+ * A connection of `@nats-io/transport-node`, or of another of the client's transports. It is described here by what this
+ * entry calls: the client's own declarations do not compile in every strict project.
+ */
+export interface NatsConnection {
+  isClosed(): boolean;
+  status(): AsyncIterable<{ readonly type: string }>;
+  publish(subject: string, payload: Uint8Array): void;
+  subscribe(
+    subject: string,
+    options: { readonly callback: (error: Error | null, message: NatsMessage) => void },
+  ): { unsubscribe(): void };
+  request(subject: string, payload: string, options: { readonly timeout: number }): Promise<NatsMessage>;
+}
+
+/** A connection as the client's own modules want it. */
+export type NatsClient = Parameters<typeof jetstream>[0];
 
 /** A connection that comes and goes. */
 export class NatsLink {
   /** The connection while it is up, else `undefined`. Replays the latest. */
-  readonly up$: Observable<NatsConnection | undefined>;
-  readonly #connection$: Observable<NatsConnection>;
-  #up: NatsConnection | undefined;
+  readonly up$: Observable<NatsClient | undefined>;
+  readonly #connection$: Observable<NatsClient>;
+  #up: NatsClient | undefined;
 
   constructor(connection: NatsConnection | PromiseLike<NatsConnection>) {
-    this.#connection$ = defer(() => from(Promise.resolve(connection)));
+    this.#connection$ = defer(() => from(Promise.resolve(connection as NatsClient | PromiseLike<NatsClient>)));
     this.up$ = this.#connection$.pipe(
       switchMap((nats) =>
         fromAsync(() => Promise.resolve(nats.status())).pipe(
@@ -28,12 +51,12 @@ export class NatsLink {
   }
 
   /** The connection, if it is up now; known while somebody subscribes to anything here. */
-  get up(): NatsConnection | undefined {
+  get up(): NatsClient | undefined {
     return this.#up;
   }
 
   /** Does something once, as soon as the connection is up: a request before would be lost. */
-  whenUp<T>(ask: (nats: NatsConnection) => PromiseLike<T>): Observable<T> {
+  whenUp<T>(ask: (nats: NatsClient) => PromiseLike<T>): Observable<T> {
     return this.up$.pipe(
       filter((nats) => nats !== undefined),
       take(1),

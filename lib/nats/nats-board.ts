@@ -28,9 +28,9 @@ import { asNumber, asObject, asString, parseJsonObject } from '../core/guard.ts'
 import type { CallCommand, CallEvent, CallSide, CommandReply } from '../features/call-sink.ts';
 import { fromAsync } from '../stream/bridge.ts';
 import { merge } from '../stream/merge.ts';
-import { NatsLink } from './link.ts';
+import { NatsLink, type NatsClient, type NatsConnection } from './link.ts';
 import { follow, nothing, tickMs, type BoardCall, type Note } from './watched-calls.ts';
-import { assertPrefix, listenEveryMs, subjectsOf, type NatsConnection } from './subjects.ts';
+import { assertPrefix, listenEveryMs, subjectsOf } from './subjects.ts';
 
 /** Options of {@link natsBoard}. */
 export interface NatsBoardOptions {
@@ -174,10 +174,7 @@ export function natsBoard(
   return board;
 }
 
-async function openBucket(
-  nats: NatsConnection,
-  name: string,
-): Promise<{ readonly bucket: KV; readonly expiryMs: number }> {
+async function openBucket(nats: NatsClient, name: string): Promise<{ readonly bucket: KV; readonly expiryMs: number }> {
   const bucket = await new Kvm(nats).open(name);
   const { ttl } = await bucket.status();
   return { bucket, expiryMs: ttl > 0 ? ttl : Infinity };

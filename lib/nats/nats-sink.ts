@@ -16,10 +16,8 @@ import {
 import { VoiceError } from '../core/errors.ts';
 import type { CallSide, CallSink, CommandRequest, ListedCall, SealedEvent } from '../features/call-sink.ts';
 import { merge } from '../stream/merge.ts';
-import { NatsLink } from './link.ts';
-import { assertPrefix, listenLeaseMs, subjectsOf, type CallSubjects, type NatsConnection } from './subjects.ts';
-
-export type { NatsConnection } from './subjects.ts';
+import { NatsLink, type NatsClient, type NatsConnection } from './link.ts';
+import { assertPrefix, listenLeaseMs, subjectsOf, type CallSubjects } from './subjects.ts';
 
 /** Options of {@link natsSink}. */
 export interface NatsSinkOptions {
@@ -149,7 +147,7 @@ class NatsSink implements CallSink {
     });
   }
 
-  async #openStream(nats: NatsConnection): Promise<JetStreamClient> {
+  async #openStream(nats: NatsClient): Promise<JetStreamClient> {
     const { create = true, keepMs = 86_400_000, maxBytes = 2 ** 30, replicas = 1 } = this.#options;
     if (create) {
       const { streams } = await jetstreamManager(nats);
@@ -168,7 +166,7 @@ class NatsSink implements CallSink {
     return jetstream(nats);
   }
 
-  #openBucket(nats: NatsConnection): Promise<KV> {
+  #openBucket(nats: NatsClient): Promise<KV> {
     const { create = true, replicas = 1 } = this.#options;
     const buckets = new Kvm(nats);
     const { bucket } = this.#subjects;

@@ -1,9 +1,5 @@
-import type { jetstream } from '@nats-io/jetstream';
 import { VoiceError } from '../core/errors.ts';
 import type { CallSide } from '../features/call-sink.ts';
-
-/** A connection of `@nats-io/transport-node`, or of another of the client's transports. */
-export type NatsConnection = Parameters<typeof jetstream>[0];
 
 /** Names of what belongs to the calls of one installation. */
 export interface CallSubjects {
