@@ -165,11 +165,11 @@ const lessIndented = {
   },
 };
 
-/** Node's code on fewer lines: its names stay, and the package is a sixteenth smaller. */
+/** Node's code on fewer lines, in shorter statements: its names stay, and the package is a fourteenth smaller. */
 const packed = {
   name: 'packed',
   generateBundle(_options, bundle) {
-    const options = { target: 'esnext', charset: 'utf8', minifyWhitespace: true, lineLimit: 120 };
+    const options = { target: 'esnext', charset: 'utf8', minifyWhitespace: true, minifySyntax: true, lineLimit: 120 };
     for (const chunk of Object.values(bundle).filter(({ type }) => type === 'chunk')) {
       chunk.code = transformSync(chunk.code, options).code;
     }
@@ -177,16 +177,25 @@ const packed = {
 };
 
 /** Rooms of which a program uses most, and no page anything: one file each. */
-const whole = ['testing', 'evaluation', 'nats', 'proxy'];
+const whole = ['testing', 'evaluation', 'nats'];
 
-/** A file that one other alone imports, and at once, stands in that one: it is loaded when that is. */
-function fileOf(file, { getModuleInfo }) {
-  const [room] = relative(resolve('lib'), file).split(sep);
-  if (whole.includes(room) && !isEntry(file)) return `${room}/${room}`;
-  const { importers, dynamicImporters } = getModuleInfo(file);
-  const [importer] = importers;
-  const alone = importers.length === 1 && dynamicImporters.length === 0 && !isEntry(file) && !isEntry(importer);
-  return alone ? fileOf(importer, { getModuleInfo }) : relative(resolve('lib'), file).replace(/\.ts$/, '');
+const placed = new Map();
+
+/** A file that those of one other alone import, and at once, stands in that one: it is loaded when that is. */
+function fileOf(file, context) {
+  if (!placed.has(file)) placed.set(file, placeOf(file, context));
+  return placed.get(file);
+}
+
+function placeOf(file, context) {
+  const own = relative(resolve('lib'), file).replace(/\.ts$/, '');
+  const [room] = own.split(sep);
+  if (isEntry(file)) return own;
+  if (whole.includes(room)) return `${room}/${room}`;
+  const { importers, dynamicImporters } = context.getModuleInfo(file);
+  if (importers.length === 0 || dynamicImporters.length > 0 || importers.some(isEntry)) return own;
+  const [place, ...others] = new Set(importers.map((importer) => fileOf(importer, context)));
+  return others.length === 0 ? place : own;
 }
 
 /** Small files: bundlers take what an application uses, and each page loads what it needs. */

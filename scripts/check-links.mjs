@@ -1,6 +1,6 @@
 /**
  * Every relative link of the Markdown files and of `llms.txt` leads to a file, and every fragment to a heading in it;
- * `llms.txt` names every page of the docs.
+ * `llms.txt` names every page of the docs, and every entry of the package.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -58,6 +58,11 @@ function hasAnchor(file, fragment) {
 const llms = read('llms.txt');
 const missing = filesBelow('docs', '.md').filter((page) => page !== 'docs/README.md' && !llms.includes(`(${page})`));
 broken.push(...missing.map((page) => `llms.txt names no ${page}`));
+
+const { name, exports } = JSON.parse(read('package.json'));
+const entries = Object.keys(exports).filter((entry) => !/[*]|package\.json/.test(entry));
+const unnamed = entries.map((entry) => `\`${name}${entry.slice(1)}\``).filter((entry) => !llms.includes(`- ${entry}`));
+broken.push(...unnamed.map((entry) => `llms.txt does not list ${entry}`));
 
 if (broken.length > 0) {
   console.error(`Links that lead nowhere:\n${broken.join('\n')}`);

@@ -1,5 +1,5 @@
 /**
- * The `ts` and `tsx` fences of README, docs and TSDoc, each as a module of its own in a folder for its document: at the
+ * The `ts` and `tsx` fences of README, `llms.txt`, docs and TSDoc, each as a module of its own in a folder for its document: at the
  * line where it stands, so that messages name the place to mend. A fence that begins with `// name.ts` (JSX: `// name.tsx`)
  * is the module of that name, which others of the same document import as `./name.ts`.
  */
@@ -21,7 +21,13 @@ function docComments(text) {
 
 /** The files that hold fences. */
 export function documents() {
-  const all = ['README.md', 'CONTRIBUTING.md', ...filesBelow('docs', '.md'), ...filesBelow('samples', '.md')];
+  const all = [
+    'README.md',
+    'llms.txt',
+    'CONTRIBUTING.md',
+    ...filesBelow('docs', '.md'),
+    ...filesBelow('samples', '.md'),
+  ];
   return [...all, ...filesBelow('lib', '.ts')].filter((file) => existsSync(join(root, file)));
 }
 

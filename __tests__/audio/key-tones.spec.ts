@@ -55,6 +55,6 @@ describe('keyTones()', () => {
   });
 
   it('refuses what is no key', () => {
-    expect(() => keyTones('12x')).toThrow(new RangeError('keyTones: "x" is no key of a phone'));
+    expect(() => keyTones('12x')).toThrow(new RangeError('keyTones: "x" is not a key on a phone'));
   });
 });

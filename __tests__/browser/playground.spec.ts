@@ -205,7 +205,7 @@ describe('The playground in Chromium', () => {
     await decided('Ignored as backchannel: “Mm-hmm.”');
     await page.click('#hazard-stop');
     await decided('The turn ends as interrupted');
-    await decided('Confirmed: the agent is cut off');
+    await decided('Confirmed: the agent was cut off');
     // What follows in the same breath would be no command.
     await decided('The turn ends as cancelled');
     await page.click('#hazard-echo');
@@ -213,7 +213,7 @@ describe('The playground in Chromium', () => {
     await page.click('#interrupt');
     await state('listening');
     await page.click('#hazard-changed-mind');
-    await decided('It is discarded as resumed');
+    await decided('Discarded as resumed');
     await decided('The turn is over: “Book the flight no do not”');
     await state('speaking');
     await state('listening');
@@ -237,6 +237,8 @@ describe('The playground in Chromium', () => {
     await page.waitForSelector('#decisions li:has-text("Resumed at the same sample")');
     await page.waitForSelector('#note-text:has-text("3 of 4")');
     await page.waitForSelector('#scene-again');
+    // The whole scene is seen when it is over; what happens next is followed again.
+    expect(await page.getAttribute('#follow', 'aria-pressed')).toBe('false');
     expect((await transcript())[0]).toBe('You: Tell me a long story');
     const events = readSession((await fileOf(page, '#save')).text);
     const { bargeIn, playback, preflight, tools } = new Timeline(events).lanes;
@@ -255,6 +257,9 @@ describe('The playground in Chromium', () => {
     for (const { from, to = from } of preflight.bars) expect(to - from).toBeGreaterThan(50);
     expect(preflight.bars.length).toBeGreaterThanOrEqual(2);
     expect(tools.bars.map(({ track }) => track)).toEqual([0, 1]);
+
+    await say('hello');
+    await page.waitForSelector('#follow[aria-pressed="true"]');
 
     // Who breaks something takes over.
     await page.click('#scene-again');
@@ -303,7 +308,7 @@ describe('The playground in Chromium', () => {
       expect.stringMatching(/^said: One moment\.\s*$/),
       'line tool: Toolget_weather({"city":"Paris"}) ',
       'line tool: Toolget_weather({"city":"Rome"}) ',
-      expect.stringContaining('get_weather says: Paris is cloudy at 13 degrees.'),
+      expect.stringMatching(/^said:\s+Paris is cloudy at 13 degrees\. Rome is clear at 12 degrees\./),
     ]);
   });
 

@@ -78,7 +78,7 @@ describe('words', () => {
     const call = await callWith({}, { caller: asked });
     const lost = { ...call, received: call.received?.replace('train ', '') ?? '' };
     const [, reason] = await both(soundsAsReported(), call, lost);
-    expect(reason).toBe('1 of 7 words were other in the receiver');
+    expect(reason).toBe('1 of 7 words were different in the receiver');
   });
 
   it('of a line that cannot be read are nobody’s to judge', async () => {

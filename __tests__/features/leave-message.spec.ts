@@ -156,7 +156,7 @@ describe('pressKeys()', () => {
 
   it('refuses what is no key', async () => {
     const rig = await call();
-    expect(() => pressKeys(rig.pipeline, '1x')).toThrow('keyTones: "x" is no key of a phone');
+    expect(() => pressKeys(rig.pipeline, '1x')).toThrow('keyTones: "x" is not a key on a phone');
     await over(rig);
   });
 });

@@ -33,12 +33,12 @@ describe('new Pipeline()', () => {
     [
       'a class in place of a provider',
       [{ providers: [new FakeInput(), FakeSTT] }],
-      'Pipeline: providers[1] is no provider: write new NuLLM({ … }), or an object with roles',
+      'Pipeline: providers[1] is not a provider: write new NuLLM({ … }), or an object with roles',
     ],
     [
       'nothing in place of a provider',
       [{ providers: [undefined] }],
-      'Pipeline: providers[0] is no provider: write new NuLLM({ … }), or an object with roles',
+      'Pipeline: providers[0] is not a provider: write new NuLLM({ … }), or an object with roles',
     ],
     [
       'no providers',

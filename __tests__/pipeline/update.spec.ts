@@ -71,7 +71,7 @@ describe('Pipeline.update', () => {
       { name: 'find', execute },
       { name: 'look', execute },
     ];
-    expect(() => pipeline.update({ tools })).toThrow('Pipeline: tools has two of the name look');
+    expect(() => pipeline.update({ tools })).toThrow('Pipeline: tools has two tools named look');
     expect(() => pipeline.update({ providers: [], logger: console } as PipelineUpdate)).toThrow(
       /update\(\) cannot change providers, logger, only systemPrompt, .*: create another pipeline/,
     );

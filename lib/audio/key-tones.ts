@@ -38,7 +38,7 @@ export function keyTones(
   const parts = Array.from(digits, (digit) => {
     if (digit === 'p' || digit === ',') return new Int16Array(lengthOf(pauseMs));
     const at = keys.indexOf(digit.toUpperCase());
-    if (at < 0) throw new RangeError(`keyTones: "${digit}" is no key of a phone`);
+    if (at < 0) throw new RangeError(`keyTones: "${digit}" is not a key on a phone`);
     const samples = new Int16Array(lengthOf(toneMs + gapMs));
     const [row = 0, column = 0] = [rows[at >> 2], columns[at & 3]].map((hz = 0) => (2 * Math.PI * hz) / sampleRate);
     const [length, ramp] = [lengthOf(toneMs), lengthOf(rampMs)];

@@ -80,7 +80,7 @@ export function soundsAsReported({ maxWordErrorRate = 0 }: { readonly maxWordErr
       if (call.received === undefined) throw new Error('the line of this call cannot read what was received');
       const { errors, words } = wordErrors(agentText(call), call.received);
       const cuts = eventsOf(call.events, 'speech.ended').filter(({ interrupted }) => interrupted).length;
-      const reason = `${errors} of ${words} words were other in the receiver${cuts > 0 ? `, ${cuts} cut off` : ''}`;
+      const reason = `${errors} of ${words} words were different in the receiver${cuts > 0 ? `, ${cuts} cut off` : ''}`;
       return errors > cuts + words * maxWordErrorRate ? failed(reason) : passed(reason);
     },
   };

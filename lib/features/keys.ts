@@ -182,7 +182,7 @@ function keysOf(source: KeyPad | Pick<Pipeline, 'events$'>, secret: boolean): Ob
     const end$ = source.callEnded$.pipe(map(() => undefined));
     return merge(secret ? source.secretDtmf$ : source.dtmf$, end$);
   }
-  if (secret) throw refused("a secret needs the phone: the pipeline's events tell each key");
+  if (secret) throw refused("secret needs the phone itself: the pipeline's events reveal each key");
   const key$ = source.events$.pipe(
     filter((event) => event.type === 'dtmf.digit' || event.type === 'session.closed'),
     map((event) => (event.type === 'dtmf.digit' ? event.digit : undefined)),

@@ -82,7 +82,7 @@ export async function mcpTools(client: McpClient, options: McpToolsOptions = {})
   const tools = callable.map((tool) => toolOf(client, tool, options));
   const names = tools.map(({ name }) => name);
   const twin = names.find((name, index) => names.indexOf(name) !== index);
-  if (twin !== undefined) throw new Error(`mcpTools: the server has two tools of the name ${twin}: leave one out`);
+  if (twin !== undefined) throw new Error(`mcpTools: the server has two tools named ${twin}: leave one out`);
   return tools;
 }
 

@@ -127,9 +127,10 @@ const asksAgain = { initialMs: 1_000, maxMs: 1_000, jitter: 'none' } as const;
  */
 export function publish(pipeline: Pipeline, sink: CallSink, options: PublishOptions = {}): Publication {
   const { callId = crypto.randomUUID(), maxWaiting = 2_000, lingerMs = 30_000, scheduler = asyncScheduler } = options;
-  if (!/^[\w-]{1,100}$/.test(callId)) throw refused(`callId may have letters, digits, - and _, not "${callId}"`);
+  if (!/^[\w-]{1,100}$/.test(callId))
+    throw refused(`callId may contain only letters, digits, - and _, not "${callId}"`);
   if (!Number.isSafeInteger(maxWaiting) || maxWaiting < 1)
-    throw refused(`maxWaiting must be from 1, not ${maxWaiting}`);
+    throw refused(`maxWaiting must be at least 1, not ${maxWaiting}`);
   const streams = options.streams ?? usualStreams;
 
   const problems$ = new Subject<VoiceError>();

@@ -179,7 +179,7 @@ function endsOf(pipeline: Pipeline): { readonly input: InputProvider; readonly h
   const { input, output } = insideOf(pipeline).assigned;
   const { heard$ } = output as { readonly heard$?: Observable<AudioChunk> };
   if (!heard$ || input instanceof OnDemand) {
-    throw refused(`${output.name} cannot tell what was heard: phones, meetings, PageSocket and NullOutput can`);
+    throw refused(`${output.name} does not report what was heard: phones, meetings, PageSocket and NullOutput do`);
   }
   const { encoding } = input.getMetadata();
   if (!isPcmLike(encoding)) {

@@ -107,7 +107,7 @@ export class Recording extends Ready implements TTSProvider {
 function formatOf({ metadata }: WavReader, given: AudioMetadata | undefined): AudioMetadata {
   const format = metadata ?? given;
   if (format) return format;
-  const message = 'Recording: the audio is no WAV file: name its format, as new Recording(audio, { encoding: … })';
+  const message = 'Recording: the audio is not a WAV file: pass its format: new Recording(audio, { encoding: … })';
   throw new VoiceError(message, { code: 'configuration', provider: 'Recording' });
 }
 

@@ -37,5 +37,7 @@ export function subjectsOf(prefix: string): CallSubjects {
 /** @throws VoiceError `configuration` when the names cannot begin so. */
 export function assertPrefix(who: string, prefix: string): void {
   if (/^[\w-]{1,100}$/.test(prefix)) return;
-  throw new VoiceError(`${who}: prefix may have letters, digits, - and _, not "${prefix}"`, { code: 'configuration' });
+  throw new VoiceError(`${who}: prefix may contain only letters, digits, - and _, not "${prefix}"`, {
+    code: 'configuration',
+  });
 }

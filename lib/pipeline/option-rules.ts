@@ -180,7 +180,7 @@ function phrases({ bargeIn }: PipelineOptions): string | undefined {
 function ofTools({ tools = [] }: Pick<PipelineOptions, 'tools'>): string | undefined {
   const names = tools.map(({ name }) => name);
   const twin = names.find((name, index) => names.indexOf(name) < index);
-  if (twin !== undefined) return `tools has two of the name ${twin}`;
+  if (twin !== undefined) return `tools has two tools named ${twin}`;
   return tools.map(untold).find((problem) => problem !== undefined);
 }
 
@@ -221,20 +221,20 @@ function agentsAndVoices(
 }
 
 function ofAgent({ systemPrompt, tools, answer, llm, tts }: AgentProfile): string | undefined {
-  if (systemPrompt !== undefined && !isText(systemPrompt)) return 'has a systemPrompt that is no text';
+  if (systemPrompt !== undefined && !isText(systemPrompt)) return 'has a systemPrompt that is not a string';
   if (tools !== undefined && !(Array.isArray(tools) && tools.every(isTool)))
     return 'has tools without name or execute()';
   const isRole = (provider: unknown, method: string): boolean =>
     provider === undefined || typeof asObject(provider)?.[method] === 'function';
-  if (!isRole(llm, 'generate')) return 'has an llm that is no language model';
-  if (!isRole(tts, 'speak')) return 'has a tts that is no voice';
+  if (!isRole(llm, 'generate')) return 'has an llm that is not a language model';
+  if (!isRole(tts, 'speak')) return 'has a tts that is not a voice';
   return ofTools({ tools: tools ?? [] }) ?? configProblem({ answer }, answerRules);
 }
 
 function ofVoices(voices: Voices): string | undefined {
   if (!isGroup(voices)) return 'voices must be an object of voices, by language';
   for (const [language, tts] of Object.entries(voices)) {
-    if (!isLocale(language)) return `voices has "${language}", which is no BCP 47 language`;
+    if (!isLocale(language)) return `voices has "${language}", which is not a BCP 47 language`;
     if (typeof asObject(tts)?.['speak'] !== 'function') return `voices.${language} must be a text-to-speech provider`;
   }
   return undefined;

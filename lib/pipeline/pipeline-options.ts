@@ -66,7 +66,7 @@ export function assertProviders(options: PipelineOptions | undefined): void {
     throw refused('providers must be an array: write new Pipeline({ providers: [new NuLLM({ … }), … ] })');
   }
   const at = providers.findIndex((each: { readonly roles?: unknown } | undefined) => !Array.isArray(each?.roles));
-  if (at >= 0) throw refused(`providers[${at}] is no provider: write new NuLLM({ … }), or an object with roles`);
+  if (at >= 0) throw refused(`providers[${at}] is not a provider: write new NuLLM({ … }), or an object with roles`);
 }
 
 /** @throws VoiceError `configuration` when an option is the agent's own business. */

@@ -37,7 +37,7 @@ export class Clients {
     if (allowance >= 1) return undefined;
     const { callsPerMinute } = this.#limits;
     const seconds = Math.ceil(((1 - allowance) * 60) / callsPerMinute);
-    return tooMany(seconds, `This client has begun ${callsPerMinute} requests and sockets within a minute`);
+    return tooMany(seconds, `This client has started ${callsPerMinute} requests and sockets within a minute`);
   }
 
   /** Counts an attempt that begins no call. */
@@ -50,7 +50,7 @@ export class Clients {
     const client = this.#client(key);
     const { maxCallsPerClient } = this.#limits;
     if (client.calls >= maxCallsPerClient) {
-      return tooMany(1, `This client has ${maxCallsPerClient} requests and sockets under way: end one first`);
+      return tooMany(1, `This client has ${maxCallsPerClient} requests and sockets open: end one first`);
     }
     const tired = this.tired(key);
     if (tired) return tired;

@@ -42,7 +42,7 @@ interface Admitted {
   readonly grant: ProxyTokenGrant | undefined;
 }
 
-const busy: Refusal = { status: 503, code: 'busy', message: 'The proxy takes no more calls now', retryAfter: 1 };
+const busy: Refusal = { status: 503, code: 'busy', message: 'The proxy is full: try again later', retryAfter: 1 };
 const unanswered: Refusal = { status: 504, code: 'no_answer', message: 'Authentication took too long' };
 const unknownUser: Refusal = { status: 401, code: 'not_authorized', message: 'The proxy does not know this user' };
 const internal: Refusal = { status: 500, code: 'internal', message: 'The proxy failed' };
@@ -52,7 +52,11 @@ const noSocket: Refusal = {
     "Sockets go to upgrade() on Node's servers; elsewhere, name the service in tokens and use proxyToken() in pages",
 };
 const bodyRead: Refusal = {
-  ...{ status: 500, code: 'body_read', message: 'The body was read before: the proxy must stand before body parsers' },
+  ...{
+    status: 500,
+    code: 'body_read',
+    message: 'Something has already read the body: mount the proxy before body parsers',
+  },
 };
 
 /**
@@ -99,7 +103,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     mounted.set(name, target);
   }
   for (const name of tokens) {
-    if (!targets[name]?.tokens) throw new Error(`tokens names ${name}, which is no target that grants any`);
+    if (!targets[name]?.tokens) throw new Error(`tokens names ${name}, which is not a target that grants tokens`);
   }
 
   function addressOf(name: string, target: ProxyTarget, { base }: Pick<ProxyRoute, 'base'>): string {
@@ -256,7 +260,11 @@ export function createProxy(options: ProxyOptions): Proxy {
     try {
       return await askForToken({ name, target, grant, base, environment, signal, fetch: send });
     } catch {
-      return { status: 502, code: 'unreachable', message: 'The service cannot be reached, or broke off' };
+      return {
+        status: 502,
+        code: 'unreachable',
+        message: 'The service cannot be reached, or broke the connection off',
+      };
     }
   }
 
@@ -273,7 +281,7 @@ export function createProxy(options: ProxyOptions): Proxy {
       return;
     }
     if (!isHandshake(request)) {
-      refuse({ status: 400, code: 'no_handshake', message: 'This is not the handshake of a WebSocket' });
+      refuse({ status: 400, code: 'no_handshake', message: 'This is not a WebSocket handshake' });
       return;
     }
     const { target, url } = admitted;
@@ -324,7 +332,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     ),
     fetch: (request, { address } = {}) => answer(askedOf(request, address), () => request.body, request.signal),
     handle(request, response, next) {
-      if (!isNodeRequest(request) || !isNodeResponse(response)) throw new TypeError('handle() is for servers of Node');
+      if (!isNodeRequest(request) || !isNodeResponse(response)) throw new TypeError('handle() is for Node servers');
       if (!isBelow(nodeTarget(request), prefix)) {
         next?.();
         return false;
@@ -338,7 +346,7 @@ export function createProxy(options: ProxyOptions): Proxy {
       return true;
     },
     upgrade(request, socket, head) {
-      if (!isNodeRequest(request) || !isNodeSocket(socket)) throw new TypeError('upgrade() is for servers of Node');
+      if (!isNodeRequest(request) || !isNodeSocket(socket)) throw new TypeError('upgrade() is for Node servers');
       if (!isBelow(nodeTarget(request), prefix)) return false;
       connect(request, socket, head);
       return true;

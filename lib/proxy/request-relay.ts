@@ -64,7 +64,8 @@ export function relayRequest(call: RequestCall): Promise<Response> {
   const fail = (status: number, code: string, message: string): void => stop({ status, code, message });
   const gone = (): void => stop(undefined);
   const tooLarge = (): void => fail(413, 'too_large', `The body is larger than ${maxBytes} bytes`);
-  const unreachable = (): void => fail(502, 'unreachable', 'The service cannot be reached, or broke off');
+  const unreachable = (): void =>
+    fail(502, 'unreachable', 'The service cannot be reached, or broke the connection off');
   const idle = watch(limits.idleMs, () => {
     if (isComplete) fail(504, 'no_answer', `The service was silent for ${limits.idleMs} ms`);
     else fail(408, 'too_slow', `The body stood still for ${limits.idleMs} ms`);
@@ -109,7 +110,7 @@ export function relayRequest(call: RequestCall): Promise<Response> {
       return;
     }
     if (status < 200 || status > 599) {
-      fail(502, 'no_status', 'The service answers with a status that is none');
+      fail(502, 'no_status', 'The service answers with an invalid status');
       return;
     }
     const headers = { ...answerHeaders(answer.headers, mask, true), ...cors };
@@ -177,7 +178,7 @@ export function relayRequest(call: RequestCall): Promise<Response> {
   signal.addEventListener('abort', gone);
   if (signal.aborted) gone();
   // A client that sends one all the same: some servers would take it for the beginning of the next request.
-  else if (method !== 'POST' && isFramed) fail(400, 'body_refused', `A ${method} has no body here`);
+  else if (method !== 'POST' && isFramed) fail(400, 'body_refused', `A ${method} request must not have a body here`);
   else if (announced > maxBytes) tooLarge();
   else void ask().catch(unreachable);
   return replied;

@@ -33,15 +33,15 @@ export function isBelow(url: string, prefix: string): boolean {
 export function parseTarget(url: string, prefix: string): Target | Refusal {
   if (url.length > longestTarget) return { status: 414, code: 'target_too_long', message: 'The address is too long' };
   if (!url.startsWith('/')) return bad('The target must be a path: absolute addresses are not served');
-  if (/[^\x21-\x7e]|[\\#]/.test(url)) return bad('The address has characters that belong encoded');
+  if (/[^\x21-\x7e]|[\\#]/.test(url)) return bad('The address has characters that must be encoded');
   if (!isBelow(url, prefix)) return bad('The address is outside of the proxy');
   const mark = url.indexOf('?');
   const pathname = (mark < 0 ? url : url.slice(0, mark)).slice(prefix.length);
   const segments = pathname.split('/').slice(1);
   if (segments.length < 2) return { status: 404, code: 'not_found', message: 'There is nothing at this address' };
-  if (/["<>^`{|}]/.test(pathname)) return bad('The path has characters that belong encoded');
+  if (/["<>^`{|}]/.test(pathname)) return bad('The path has characters that must be encoded');
   if (!segments.every(isPlain)) return bad('The path has segments that are empty, dots, or encoded twice');
-  if (mark >= 0 && url.includes(';', mark)) return bad('The query has a semicolon, which belongs encoded');
+  if (mark >= 0 && url.includes(';', mark)) return bad('The query has a semicolon, which must be encoded');
   const [vendor = '', ...rest] = segments;
   return { vendor, path: `/${rest.join('/')}`, query: mark < 0 ? '' : withoutCredentials(url.slice(mark + 1)) };
 }

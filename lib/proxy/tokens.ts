@@ -46,7 +46,7 @@ export async function askForToken(call: TokenCall): Promise<ProxyToken | Refusal
   const { status } = response;
   if (status === 429 || status === 503) {
     const retryAfter = Number(response.headers.get('retry-after')) || 1;
-    return { status, code: 'refused_by_service', message: 'The service grants no token now', retryAfter };
+    return { status, code: 'refused_by_service', message: 'The service grants no tokens right now', retryAfter };
   }
   const token = answer === undefined ? text : memberOf(text, answer);
   if (token) return { token, expiresInSeconds };

@@ -28,7 +28,7 @@ const legend: readonly (readonly [shape: Shape | 'hatched' | 'ducked', says: str
   ['dot', 'final, done'],
   ['diamond', 'preflight, pause'],
   ['tick', 'token, audio'],
-  ['cross', 'switched away, failed'],
+  ['cross', 'cancelled, failed'],
   ['hatched', 'never heard'],
   ['ducked', 'ducked'],
 ];

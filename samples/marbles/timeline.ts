@@ -172,7 +172,7 @@ const drawn: { readonly [T in VoiceEventType]?: Draw<T> } = {
   'llm.started': mark('ring', 'model'),
   'llm.token': mark('tick', 'model'),
   'llm.completed': mark('dot', 'model'),
-  'llm.aborted': mark('cross', 'bad', () => 'switched away'),
+  'llm.aborted': mark('cross', 'bad', () => 'cancelled'),
   'tool.call': ({ call }, pen) => pen.open(`tool ${call.id}`, 'tool', 'soft', call.name),
   'tool.result': ({ call }, pen) => endTool(call.id, pen, 'dot', 'tool'),
   'tool.error': ({ call }, pen) => endTool(call.id, pen, 'cross', 'bad', 'failed'),

@@ -4,7 +4,7 @@
  * | The user says | It answers |
  * |---|---|
  * | anything that a rule of the system prompt matches (below) | what the rule says |
- * | (the last message is a tool's result) | "get_weather says: sky sunny." for each result |
+ * | (the last message is a tool's result) | "get_weather says: sky sunny." for each result; a sentence as it is |
  * | something with a word of a declared tool's name ("weather" for `get_weather`) | a call of it; several for "in Paris and Rome", several tools for several words |
  * | count to N | "1, 2, 3, …, N." |
  * | tell me a (long) story | nine sentences, always the same |
@@ -157,7 +157,10 @@ function rules(system: string): readonly Rule[] {
 }
 
 function tell({ tool, text, failed }: Extract<Turn, { role: 'result' }>): string {
-  return `${tool} ${failed || /^error\b/i.test(text) ? 'failed' : 'says'}: ${describe(text)}.`;
+  const told = describe(text);
+  if (failed || /^error\b/i.test(text)) return `${tool} failed: ${told}.`;
+  // A sentence speaks for itself.
+  return /^\p{Lu}\p{Ll}*(?: [^ :]+){2,}$/u.test(told) ? `${told}.` : `${tool} says: ${told}.`;
 }
 
 function describe(text: string): string {

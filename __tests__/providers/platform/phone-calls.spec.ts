@@ -83,7 +83,7 @@ describe('PhoneStreamACalls', () => {
 
   it('says that a summary is too long, before the platform does', async () => {
     const placed = calls.place({ to: person, from: agent, steps: [{ say: 'a'.repeat(4_000) }] });
-    await expect(placed).rejects.toThrow(/characters of TwiML, of 4000 at most/);
+    await expect(placed).rejects.toThrow(/characters of TwiML, and at most 4000 are allowed/);
   });
 
   it('reads status callbacks', () => {

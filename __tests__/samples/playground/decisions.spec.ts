@@ -25,11 +25,11 @@ describe('decisions', () => {
     ).toEqual([
       'turn: The turn ends as merged; its words joined the next turn: nothing of an answer was heard',
       'barge-in: Ignored as echo: “once upon”; the agent hears itself',
-      'barge-in: Confirmed: the agent is cut off; words; 210 ms after the first sign, silent 5 ms later',
-      'preflight: It is adopted; the final words are the same: preflight saved 248 ms',
-      'preflight: It is discarded as resumed; the user goes on; 4 wasted tokens',
-      'listening: The user is not heard; a policy of listening says so: the service hears silence',
-      'turn: No more is waited for: no words; the words did not come in time',
+      'barge-in: Confirmed: the agent was cut off; words, 210 ms after the first sign; silent 5 ms later',
+      'preflight: Adopted: the prepared answer is used; the final words are the same; that saved 248 ms',
+      'preflight: Discarded as resumed; the user goes on; 4 wasted tokens',
+      'listening: The user is not heard; a listening policy says so: the service hears silence',
+      'turn: Gave up waiting: no words; the words did not come in time',
     ]);
   });
 

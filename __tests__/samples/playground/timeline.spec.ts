@@ -41,7 +41,7 @@ describe('Timeline', () => {
     expect(new Set(shapes.map(([, shape]) => shape)).size).toBe(3);
   });
 
-  it('has a tick for each token, and a cross where the model was switched away', () => {
+  it('has a tick for each token, and a cross where the model was cancelled', () => {
     const { marks } = timeline.lanes.generation;
     const of = (shape: string, type: string): number =>
       marks.filter((mark) => mark.shape === shape && mark.row.event.type === type).length;
@@ -53,7 +53,7 @@ describe('Timeline', () => {
     });
     expect(ofType(aborted.events, 'llm.aborted')).toHaveLength(1);
     const crosses = new Timeline(aborted.events).lanes.generation.marks.filter(({ shape }) => shape === 'cross');
-    expect(crosses.map(({ label }) => label)).toEqual(['switched away']);
+    expect(crosses.map(({ label }) => label)).toEqual(['cancelled']);
   });
 
   it('shows what was heard as bars, pauses left out, and hatched what never was', () => {

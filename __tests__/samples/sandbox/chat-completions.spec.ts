@@ -1,6 +1,6 @@
 import { bodyJson, startSandbox } from '../../../samples/sandbox/index.ts';
 import type { Sandbox, ServiceName } from '../../../samples/sandbox/index.ts';
-import { story } from '../../../samples/sandbox/responder.ts';
+import { respond, story } from '../../../samples/sandbox/responder.ts';
 import { isObject, member, textMember } from '../../../samples/sandbox/validate.ts';
 import { events } from './client.ts';
 
@@ -106,6 +106,20 @@ describe("the sandbox's chat completions", () => {
       );
     });
   }
+
+  it('says a result that is a sentence as it is', () => {
+    const told = (...texts: string[]): string =>
+      respond({
+        ...{ system: '', tools: [], choice: 'auto', parallel: true, maxTokens: 100, stop: [] },
+        turns: texts.map((text) => ({ role: 'result', tool: 'get_weather', text, failed: false })),
+      }).tokens.join('');
+    expect(told('Paris is cloudy at 13 degrees', 'Rome is clear.')).toBe(
+      'Paris is cloudy at 13 degrees. Rome is clear.',
+    );
+    expect(told('Cancelled: the user interrupted.', 'sunny')).toBe(
+      'get_weather says: Cancelled: the user interrupted. get_weather says: sunny.',
+    );
+  });
 
   it('answers by the rules that it documents', async () => {
     expect(

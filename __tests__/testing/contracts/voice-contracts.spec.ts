@@ -180,7 +180,7 @@ const inputFaults = {
   'goes on after stop()': 'audio$: nothing comes after stop()',
   'never pauses': 'audio$: nothing comes between pause() and resume()',
   'survives dispose()': 'audio$: nothing comes after dispose()',
-  'is in another format': 'audio$: its chunks are in the format that getMetadata() tells',
+  'is in another format': 'audio$: its chunks are in the format that getMetadata() returns',
   'shares its microphone': 'start(): two of them never hear each other',
   'keeps the device when stopped': 'stop() releases what it captures from',
   'keeps the device for good': 'dispose() releases what it captures from',

@@ -36,7 +36,7 @@ export function toolsProblem(tools: unknown): string | undefined {
   const odd = names.find((name) => !/^[\w-]{1,64}$/.test(name ?? ''));
   if (names.includes(odd)) return `tools must have names of 1 to 64 of a-z A-Z 0-9 _ -, not ${JSON.stringify(odd)}`;
   const twice = names.find((name, at) => names.indexOf(name) < at);
-  if (twice !== undefined) return `tools has two of the name ${twice}`;
+  if (twice !== undefined) return `tools has two tools named ${twice}`;
   try {
     for (const tool of tools as readonly AgentTool[]) parametersOf(tool);
     return undefined;

@@ -167,7 +167,7 @@ export class OmicronAgent extends StreamingAgent<OmicronAgentConfig, OmicronAgen
 
   #assertManual(method: string): void {
     if (this.config.turnDetection === false) return;
-    const message = `OmicronAgent.${method}() needs turnDetection: false: now the service detects turns itself`;
+    const message = `OmicronAgent.${method}() needs turnDetection: false, because otherwise the service detects turns itself`;
     throw this.error(message, { code: 'configuration' });
   }
 }

@@ -160,7 +160,7 @@ export class ThetaAgent extends StreamingAgent<ThetaAgentConfig, ThetaAgentState
 
   #assertManual(method: string): void {
     if (this.config.turnDetection === false) return;
-    const message = `ThetaAgent.${method}() needs turnDetection: false: now the service detects turns itself`;
+    const message = `ThetaAgent.${method}() needs turnDetection: false, because otherwise the service detects turns itself`;
     throw this.error(message, { code: 'configuration' });
   }
 }

@@ -35,7 +35,7 @@ const sessionStates: readonly MeetingStreamState[] = ['inactive', 'inactive', 'a
 const statuses: Readonly<Record<string, readonly [string, VoiceErrorCode, boolean]>> = {
   2: ['the stream has ended or belongs to another meeting', 'not_found', false],
   3: ['the signature is wrong: check clientId and clientSecret', 'unauthorized', false],
-  8: ['another connection has this stream', 'rate_limited', true],
+  8: ['another connection already has this stream', 'rate_limited', true],
   9: ['this app or meeting provides no audio: check its scopes', 'forbidden', false],
   15: ['its media connection is still open', 'rate_limited', true],
   16: ['its media connection is still open', 'rate_limited', true],

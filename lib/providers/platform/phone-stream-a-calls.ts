@@ -152,7 +152,7 @@ function escaped(text: string): string {
 function shortTwiml(steps: readonly CallStep[]): string {
   const text = twiml(steps);
   if (text.length <= maxTwiml) return text;
-  const problem = `the steps make ${text.length} characters of TwiML, of ${maxTwiml} at most: say less`;
+  const problem = `the steps make ${text.length} characters of TwiML, and at most ${maxTwiml} are allowed: shorten their texts`;
   throw new VoiceError(`${name}: ${problem}`, { code: 'configuration', provider: name });
 }
 

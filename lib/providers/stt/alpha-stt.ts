@@ -247,7 +247,7 @@ function takesTerms(keyterms: readonly string[], { proxyUrl, endpoint }: AlphaST
 
 /** The service keeps its options on this connection: another one will have the new ones. */
 function onRefused(state: AlphaSession, code: unknown): Step {
-  const text = `the service cannot change this connection (${wireWord(code)}): connecting anew`;
+  const text = `the service cannot change this connection (${wireWord(code)}): reconnecting`;
   return [state, { type: 'log', text }, { type: 'reconnect' }];
 }
 

@@ -88,7 +88,7 @@ export function inputContract<P extends InputProvider>(
       await hearsNothing(input, 'after dispose()');
     }),
 
-    bench.with('audio$: its chunks are in the format that getMetadata() tells', async (input) => {
+    bench.with('audio$: its chunks are in the format that getMetadata() returns', async (input) => {
       const recorded = new Recorded(input.audio$);
       await bench.inTime(input.start(), 'start()');
       await capture(input);

@@ -14,17 +14,17 @@ export interface Decision {
 
 const ends: Readonly<Record<TurnEndReason, string>> = {
   completed: 'the answer was heard to its end',
-  interrupted: 'it was cut off',
+  interrupted: 'the answer was cut off',
   merged: 'its words joined the next turn: nothing of an answer was heard',
   refused: 'onUserTurn refused it',
   empty: 'nothing was said',
-  cancelled: 'it was taken back',
+  cancelled: 'the user took it back',
   error: 'a service failed',
   stopped: 'the session has stopped',
 };
 const discards: Readonly<Record<DiscardReason, string>> = {
   resumed: 'the user goes on',
-  changed: 'the final words, or what answers are made with, are others',
+  changed: 'the final words, or the settings of answers, are different',
   cancelled: 'something else took its place',
   failed: 'a service failed',
 };
@@ -32,7 +32,7 @@ const ignored: Readonly<Record<IgnoreReason, string>> = {
   uninterruptible: 'this must be heard to its end',
   disabled: 'barge-in is off',
   'too-short': 'too few words to interrupt',
-  backchannel: 'the user only nods',
+  backchannel: 'the user is only nodding along',
   echo: 'the agent hears itself',
 };
 
@@ -40,13 +40,13 @@ const enders: Readonly<Record<TurnEndedBy, string>> = {
   stt: 'speech-to-text says that the user has finished',
   silence: 'the user has been silent for long enough',
   scorer: 'the words are a whole sentence',
-  custom: 'the own strategy says so',
-  maxMs: 'no turn outlasts so long a silence',
-  maxTurnMs: 'no turn is longer',
-  manual: 'the button was let go',
+  custom: 'your own strategy says so',
+  maxMs: 'the silence has reached its limit',
+  maxTurnMs: 'the turn has reached its limit',
+  manual: 'the button was released',
   timeout: 'speech-to-text did not finish in time',
   text: 'it was typed',
-  again: 'what came after it was nothing',
+  again: 'what interrupted it was nothing',
 };
 
 const quoted = (text: string): string => (text.trim() ? `“${text.trim()}”` : 'no words');
@@ -59,46 +59,46 @@ const decisions: { readonly [T in VoiceEventType]?: (event: VoiceEvent<T>) => To
   'turn.started': ({ source }) => ['turn', 'A turn begins', source === 'speech' ? 'the user speaks' : 'it was typed'],
   'turn.committed': ({ text, endedBy }) => ['turn', `The turn is over: ${quoted(text)}`, enders[endedBy]],
   'turn.ended': ({ reason }) => ['turn', `The turn ends as ${reason}`, ends[reason]],
-  'transcript.timeout': ({ text }) => [
-    'turn',
-    `No more is waited for: ${quoted(text)}`,
-    'the words did not come in time',
-  ],
+  'transcript.timeout': ({ text }) => ['turn', `Gave up waiting: ${quoted(text)}`, 'the words did not come in time'],
   'user.idle': ({ idleMs }) => ['turn', 'The user is idle', `nobody spoke for ${Math.round(idleMs / 1000)} s`],
-  'preflight.started': ({ text }) => ['preflight', `An answer is prepared to ${quoted(text)}`, 'that may be all'],
+  'preflight.started': ({ text }) => [
+    'preflight',
+    `Preparing an answer to ${quoted(text)}`,
+    'the user may have finished',
+  ],
   'preflight.adopted': ({ leadMs }) => [
     'preflight',
-    'It is adopted',
-    `the final words are the same: preflight saved ${ms(leadMs)}`,
+    'Adopted: the prepared answer is used',
+    `the final words are the same; that saved ${ms(leadMs)}`,
   ],
   'preflight.discarded': ({ reason, wastedTokens }) => [
-    ...(['preflight', `It is discarded as ${reason}`] as const),
+    ...(['preflight', `Discarded as ${reason}`] as const),
     `${discards[reason]}; ${counted(wastedTokens, 'wasted token')}`,
   ],
-  'bargeIn.suspected': () => ['barge-in', 'Suspected: the agent is quieter', 'a voice'],
-  'bargeIn.paused': () => ['barge-in', 'Paused', 'the voice goes on'],
-  'bargeIn.resumed': () => ['barge-in', 'Resumed at the same sample', 'no words came that interrupt'],
+  'bargeIn.suspected': () => ['barge-in', 'Suspected: the agent turns itself down', 'a voice'],
+  'bargeIn.paused': () => ['barge-in', 'Paused', 'the voice has not stopped'],
+  'bargeIn.resumed': () => ['barge-in', 'Resumed at the same sample', 'a false alarm: no words followed'],
   'bargeIn.confirmed': ({ detectMs, cutMs }) => [
-    ...(['barge-in', 'Confirmed: the agent is cut off'] as const),
-    `words; ${ms(detectMs)} after the first sign, silent ${ms(cutMs)} later`,
+    ...(['barge-in', 'Confirmed: the agent was cut off'] as const),
+    `words, ${ms(detectMs)} after the first sign; silent ${ms(cutMs)} later`,
   ],
   'bargeIn.ignored': ({ reason, text }) => ['barge-in', `Ignored as ${reason}: ${quoted(text)}`, ignored[reason]],
-  'tool.cancelled': ({ call }) => ['barge-in', `The tool ${call.name} is called off`, 'its answer was cut off'],
+  'tool.cancelled': ({ call }) => ['barge-in', `The tool ${call.name} was cancelled`, 'its answer was cut off'],
   'input.listening': ({ listening }) => [
     ...(['listening', listening ? 'The user is heard' : 'The user is not heard'] as const),
-    listening ? 'every policy of listening agrees' : 'a policy of listening says so: the service hears silence',
+    listening ? 'every listening policy agrees' : 'a listening policy says so: the service hears silence',
   ],
   'input.muted': ({ muted }) => ['listening', muted ? 'Muted' : 'Unmuted', 'the application says so'],
   'provider.reconnecting': ({ provider = '', attempt }) => [
-    ...(['services', `${provider} connects anew, attempt ${attempt}`] as const),
-    'its connection was lost; what was not final is said to it again',
+    ...(['services', `${provider} reconnects, attempt ${attempt}`] as const),
+    'the connection was lost; what was not final is sent again',
   ],
   'provider.fallback': ({ from, to, message = 'it works again' }) => [
     'services',
     `${to} takes over from ${from}`,
     message,
   ],
-  error: ({ message, role = 'the pipeline' }) => ['services', `An error of ${role}`, message],
+  error: ({ message, role = 'the pipeline' }) => ['services', `An error (${role})`, message],
 };
 
 /** What an event tells of a decision, if anything. */

@@ -31,7 +31,7 @@ const choices = choicesOf(services);
 const form = new SetupForm(byId('setup', HTMLElement), choices, preferredPreset());
 const talk = wireTalk(stage, form, choices);
 const watch = wireWatch(stage, palette$, notices);
-wireScene({ stage, form, begin: talk.begin, open: watch.open, recording: services.recording });
+wireScene({ stage, form, begin: talk.begin, watch, recording: services.recording });
 wireHazards();
 wireMeters();
 wireProgress();

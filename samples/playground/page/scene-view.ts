@@ -3,6 +3,7 @@ import { byId } from './dom.ts';
 import { beats, playScene } from './scene.ts';
 import type { SetupForm } from './setup-form.ts';
 import type { Stage } from './stage.ts';
+import type { Watch } from './watch.ts';
 
 /** What the scene needs of the page. */
 export interface ScenePlaces {
@@ -10,14 +11,13 @@ export interface ScenePlaces {
   readonly form: SetupForm;
   /** Begins a conversation with the form's setup; whether that went well. */
   readonly begin: () => Promise<boolean>;
-  /** Shows a recording. */
-  readonly open: (name: string, ndjson: string) => Promise<void>;
+  readonly watch: Watch;
   /** Where the scene is recorded, if it cannot be played. */
   readonly recording: string | undefined;
 }
 
 /** Wires the scene: live in the sandbox, and told above the diagram; where there is no sandbox, as it was recorded. */
-export function wireScene({ stage, form, begin, open, recording }: ScenePlaces): void {
+export function wireScene({ stage, form, begin, watch, recording }: ScenePlaces): void {
   const [note, text] = [byId('note', HTMLElement), byId('note-text', HTMLElement)];
   const [start, again, close] = ['scene', 'scene-again', 'scene-close'].map((id) => byId(id, HTMLButtonElement));
   // Who speaks or breaks something takes over.
@@ -26,6 +26,12 @@ export function wireScene({ stage, form, begin, open, recording }: ScenePlaces):
     fromEvent(byId('hazards', HTMLElement), 'click'),
   );
 
+  let wasPlayed = false;
+  takenOver$.subscribe(() => {
+    if (wasPlayed) watch.show('live');
+    wasPlayed = false;
+  });
+
   const tell = (words: string, isOver: boolean): void => {
     text.textContent = words;
     note.hidden = false;
@@ -33,14 +39,21 @@ export function wireScene({ stage, form, begin, open, recording }: ScenePlaces):
   };
   const play = async (): Promise<void> => {
     if (recording !== undefined) {
-      await open('The scene', await (await fetch(recording)).text());
+      await watch.open('The scene', await (await fetch(recording)).text());
       await stage.play();
       return;
     }
     form.take('sandbox');
     if (!(await begin()) || !stage.session) return;
     const scene$ = playScene(stage.session).pipe(
-      tap((beat) => tell(`${beats.indexOf(beat) + 1} of ${beats.length} · ${beat.title}`, false)),
+      tap({
+        next: (beat) => tell(`${beats.indexOf(beat) + 1} of ${beats.length} · ${beat.title}`, false),
+        // The whole of it, until something happens again.
+        complete: () => {
+          watch.show('all');
+          wasPlayed = true;
+        },
+      }),
       takeUntil(takenOver$),
       finalize(() => tell('That was the scene. Now you: say something, or break something.', true)),
     );

@@ -17,12 +17,16 @@ const refreshMs = 250;
 /** Pixels of the exported diagram for a second. */
 const exportedPixelsPerMs = 0.08;
 
+/** What others do with the diagram. */
+export interface Watch {
+  /** Shows a recording. */
+  readonly open: (name: string, ndjson: string) => Promise<void>;
+  /** Shows everything, or what happens now. */
+  readonly show: (what: 'all' | 'live') => void;
+}
+
 /** Wires the diagram, its table, and what can be taken out of and brought into it. */
-export function wireWatch(
-  stage: Stage,
-  palette$: Observable<Palette>,
-  notices: Notices,
-): { readonly open: (name: string, ndjson: string) => Promise<void> } {
+export function wireWatch(stage: Stage, palette$: Observable<Palette>, notices: Notices): Watch {
   const button = (id: string): HTMLButtonElement => byId(id, HTMLButtonElement);
   const on = (id: string, act: () => void): void => button(id).addEventListener('click', act);
   const { log } = stage;
@@ -121,5 +125,5 @@ export function wireWatch(
   stage.mode$.subscribe((mode) => {
     if (mode !== 'recording' && mode !== 'playing') bar.hidden = true;
   });
-  return { open };
+  return { open, show: (what) => (what === 'all' ? diagram.fit() : diagram.follow()) };
 }
