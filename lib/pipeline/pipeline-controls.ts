@@ -9,7 +9,7 @@ import {
   type SpeechHandle,
 } from '../conversation/commands.ts';
 import type { CapturePath } from './capture-path.ts';
-import type { ConversationCode } from './session.ts';
+import type { ConversationCode } from './session-code.ts';
 import { PipelineEvents } from './pipeline-events.ts';
 import {
   assertChangeable,
