@@ -9,7 +9,7 @@ import {
   type SpeechHandle,
 } from '../conversation/commands.ts';
 import type { CapturePath } from './capture-path.ts';
-import type { ConversationCode } from './session.ts';
+import type { SessionCode } from './session-code.ts';
 import { PipelineEvents } from './pipeline-events.ts';
 import {
   assertChangeable,
@@ -27,7 +27,7 @@ export abstract class PipelineControls extends PipelineEvents {
   /** @internal */
   protected readonly assigned: AssignedRoles;
   /** @internal What `initialize()` has loaded. */
-  protected code: ConversationCode = {};
+  protected code: SessionCode = {};
   /** @internal The running session's microphone. */
   protected captured: CapturePath | undefined;
   /** @internal */

@@ -3,16 +3,14 @@ import { asyncScheduler, firstValueFrom, from, fromEvent, type SchedulerLike, Su
 import { messageOf, VoiceError } from '../core/errors.ts';
 import type { ProviderContract } from '../core/roles.ts';
 import { merge } from '../stream/merge.ts';
-import { assertPlayable } from './audio-path.ts';
 import type { AgentState } from '../conversation/events.ts';
 import { History } from '../conversation/history.ts';
-import { hearAgain } from './hear-again.ts';
 import { PipelineControls } from './pipeline-controls.ts';
 import type { PipelineOptions } from './pipeline-options.ts';
-import { publishCall, publishFormats, publishProviders } from './provider-events.ts';
+import { publishProviders } from './provider-events.ts';
 import { isLoaded, loadEnds, type Roles } from './roles.ts';
-import { captureFor, conversationOf, endSession, loadConversation, type SessionParts } from './session.ts';
-import { SessionUsage } from './session-usage.ts';
+import type { Session } from './session.ts';
+import { loadConversation } from './session-code.ts';
 import { claim, hold, release, unclaim } from './shared-providers.ts';
 
 /** A pipeline's lifecycle state. */
@@ -49,7 +47,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
   #agentState: AgentState = 'idle';
   #state: PipelineState = 'idle';
   #session: Subscription | undefined;
-  #usage: SessionUsage | undefined;
+  #wired: Session | undefined;
   #initializing: Promise<void> | undefined;
   #starting: { readonly run: number; readonly promise: Promise<void> } | undefined;
   #stopping: Promise<void> | undefined;
@@ -195,7 +193,8 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
       const failed = results.find((result) => result.status === 'rejected');
       if (failed) throw failed.reason;
       if (this.#disposing) throw disposed();
-      await Promise.all(voices.map((voice) => assertPlayable(voice, output)));
+      const { session } = this.code;
+      if (session) await Promise.all(voices.map((voice) => session.assertPlayable(voice, output)));
     } catch (cause) {
       await Promise.allSettled(all.map((provider) => release(provider, this, this.#scheduler)));
       throw VoiceError.from(cause);
@@ -227,11 +226,12 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
       claim(this.#loadedRoles, this);
       this.#session = session;
       this.#state = 'running';
-      const { input, listener, stt } = this.#loadedRoles;
+      const { input, listener } = this.#loadedRoles;
       const { llm, tts } = this.#first;
-      session.add(this.#wire());
+      const wired = this.#wire();
+      session.add(wired?.start());
       await unlessStopped(Promise.all([listener.connect(), llm?.warm?.(), tts?.warm?.(), input.start()]));
-      if (stt) session.add(hearAgain(stt, this.#scheduler).subscribe());
+      session.add(wired?.hearAgain());
       this.bus.emit('session.ready', {});
     } catch (cause) {
       if (this.#session === session) await this.#end();
@@ -252,45 +252,34 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     if (failed) throw VoiceError.from(failed.reason);
   }
 
-  /** Wires the roles for one conversation: listener, answerer and events. */
-  #wire(): Subscription {
-    const parts: SessionParts = {
-      roles: this.#loadedRoles,
-      options: this.options,
-      history: this.#history,
-      scheduler: this.#scheduler,
-      commands$: this.commands$,
-      wantsCaptions$: this.wantsCaptions$,
-      isMuted: this.isMuted,
-      emit: this.bus.emit,
-      onPath: publishFormats(this.bus.emit),
-      code: this.code,
-      reportError: (error, origin) => this.reportError(error, origin),
-    };
-    const wired = new Subscription();
-    const captured = captureFor(parts);
-    this.captured = captured;
-    const usage = new SessionUsage(this.bus.emit, this.#loadedRoles.listener, () => captured.capturedMs);
-    this.#usage = usage;
-    wired.add(captured.start());
-    const events$ = conversationOf(parts, captured).pipe(
-      tap({
-        next: (event) => {
+  /** Wires the roles for one conversation, which `initialize()` has loaded the code of. */
+  #wire(): Session | undefined {
+    const { session: loaded } = this.code;
+    this.#wired =
+      loaded &&
+      new loaded.Session({
+        roles: this.#loadedRoles,
+        options: this.options,
+        history: this.#history,
+        scheduler: this.#scheduler,
+        commands$: this.commands$,
+        wantsCaptions$: this.wantsCaptions$,
+        isMuted: this.isMuted,
+        emit: this.bus.emit,
+        code: this.code,
+        reportError: (error, origin) => this.reportError(error, origin),
+        onEvent: (event) => {
           if (event.type === 'agent.state') this.#agentState = event.state;
           this.bus.publish(event);
-          usage.follow(event);
         },
-        complete: () => {
+        onComplete: () => {
           if (this.#drained$.observed) this.#drained$.next();
           else if (this.#session) void this.stop();
         },
-      }),
-    );
-    wired.add(events$.subscribe());
-    const { input } = this.#loadedRoles;
-    const onError = (cause: unknown): void => this.reportError(cause, { provider: input.name, role: 'input' });
-    wired.add(publishCall(input, this.bus.emit, () => void this.stop(), onError));
-    return wired;
+        onHangUp: () => void this.stop(),
+      });
+    this.captured = this.#wired?.captured;
+    return this.#wired;
   }
 
   async #stop(drain: boolean): Promise<void> {
@@ -313,15 +302,15 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     this.#session = undefined;
     this.command({ type: 'stop' });
     session.unsubscribe();
-    await endSession(this.#loadedRoles, this.#scheduler, (error) => {
+    await this.code.session?.endSession(this.#loadedRoles, this.#scheduler, (error) => {
       this.logger.warn(`a provider did not stop cleanly: ${messageOf(error)}`);
     });
     unclaim(this.#loadedRoles, this);
     this.captured = undefined;
     this.#agentState = 'idle';
     this.#state = 'ready';
-    this.bus.emit('session.closed', { usage: this.#usage?.end() ?? [] });
-    this.#usage = undefined;
+    this.bus.emit('session.closed', { usage: this.#wired?.endUsage() ?? [] });
+    this.#wired = undefined;
   }
 
   /** Resolves when the agent has finished speaking, or waiting for it is no longer wanted. */

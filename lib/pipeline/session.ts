@@ -1,44 +1,28 @@
-import { catchError, EMPTY, map, type Observable, of, type SchedulerLike, switchMap } from 'rxjs';
+import { catchError, EMPTY, map, type Observable, of, type SchedulerLike, Subscription, switchMap, tap } from 'rxjs';
 import { OnDemand } from '../core/on-demand.ts';
-import type { Command } from '../conversation/commands.ts';
 import type * as AgentCode from '../conversation/agent-conversation.ts';
-import type * as ModelCode from '../conversation/model-conversation.ts';
+import type { Command } from '../conversation/commands.ts';
 import type { Captions } from '../conversation/conversation-ports.ts';
 import type { Emit } from '../conversation/event-bus.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
+import type { ServiceUsage } from '../conversation/measurements.ts';
 import type { History } from '../conversation/history.ts';
+import type * as ModelCode from '../conversation/model-conversation.ts';
 import type { Phrases } from '../text/phrases.ts';
 import { adapt, type AudioEnds, type AudioPath } from './audio-path.ts';
 import { CapturePath } from './capture-path.ts';
 import { farewell } from './farewell.ts';
-import type * as OptionRules from './option-rules.ts';
 import type { PipelineOptions } from './pipeline-options.ts';
 import type { ErrorOrigin } from './provider-events.ts';
-import type { AssignedRoles, Roles } from './roles.ts';
+import type { Roles } from './roles.ts';
+import { SessionUsage } from './session-usage.ts';
+import { publishCall, publishFormats } from './call-events.ts';
+import { hearAgain } from './hear-again.ts';
+
+export { assertPlayable } from './audio-path.ts';
 
 /** The code of a conversation: with an agent, or with an LLM and a TTS. */
-export type ConversationCode = Partial<typeof AgentCode & typeof ModelCode & typeof OptionRules> & {
-  readonly phrases?: Phrases;
-};
-
-/**
- * Loads the code of the conversation: an application with an agent does not load the other, nor vice versa.
- *
- * @param locale - Whose phrases to load with it.
- * @throws ProviderInitializationError when the code cannot be loaded.
- */
-export async function loadConversation({ agent }: AssignedRoles, locale?: string): Promise<ConversationCode> {
-  const rules = new OnDemand('Pipeline', () => import('./option-rules.ts'));
-  if (agent) {
-    const code = new OnDemand(agent.name, () => import('../conversation/agent-conversation.ts'));
-    const [loaded, checks] = await Promise.all([code.load(), rules.load()]);
-    return { ...loaded, ...checks };
-  }
-  const code = new OnDemand('Pipeline', () => import('../conversation/model-conversation.ts'));
-  const languages = new OnDemand('Pipeline', () => import('../text/phrases.ts'));
-  const [loaded, { loadPhrases }, checks] = await Promise.all([code.load(), languages.load(), rules.load()]);
-  return { ...loaded, ...checks, phrases: await loadPhrases(locale) };
-}
+export type ConversationCode = Partial<typeof AgentCode & typeof ModelCode> & { readonly phrases?: Phrases };
 
 /** The parts that one session of a pipeline is wired from. */
 export interface SessionParts {
@@ -53,17 +37,66 @@ export interface SessionParts {
   readonly isMuted: boolean;
   readonly emit: Emit;
   readonly reportError: (error: unknown, origin: ErrorOrigin) => void;
-  /** Called with each chosen format. */
-  readonly onPath: (path: AudioPath, ends: AudioEnds) => void;
+  /** Called with each event of the conversation. */
+  readonly onEvent: (event: VoiceEvent) => void;
+  /** Called when the conversation cannot continue, or has come to its end. */
+  readonly onComplete: () => void;
+  /** Called when the caller has hung up. */
+  readonly onHangUp: () => void;
 }
 
 function isPushToTalk({ turnTaking, endpointing }: PipelineOptions): boolean {
   return turnTaking?.strategy === 'manual' || (typeof endpointing === 'function' && endpointing.isManual === true);
 }
 
+type OnPath = (path: AudioPath, ends: AudioEnds) => void;
+
+/** A session of a pipeline: listener, answerer and events, wired by {@link start}. */
+export class Session {
+  /** The microphone. */
+  readonly captured: CapturePath;
+  readonly #parts: SessionParts;
+  readonly #usage: SessionUsage;
+  readonly #onPath: OnPath;
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts;
+    this.#onPath = publishFormats(parts.emit);
+    this.captured = captureFor(parts, this.#onPath);
+    this.#usage = new SessionUsage(parts.emit, parts.roles.listener, () => this.captured.capturedMs);
+  }
+
+  /** @throws VoiceError `unsupported_format` when the listener cannot accept the captured audio. */
+  start(): Subscription {
+    const { roles, emit, reportError, onEvent, onComplete, onHangUp } = this.#parts;
+    const work = new Subscription();
+    work.add(this.captured.start());
+    const next = (event: VoiceEvent): void => {
+      onEvent(event);
+      this.#usage.follow(event);
+    };
+    const events$ = conversationOf(this.#parts, this.captured, this.#onPath);
+    work.add(events$.pipe(tap({ next, complete: onComplete })).subscribe());
+    const onError = (cause: unknown): void => reportError(cause, { provider: roles.input.name, role: 'input' });
+    work.add(publishCall(roles.input, emit, onHangUp, onError));
+    return work;
+  }
+
+  /** Connects a listener that is lost from now on again, until this is unsubscribed. */
+  hearAgain(): Subscription {
+    const { roles, scheduler } = this.#parts;
+    return roles.stt ? hearAgain(roles.stt, scheduler).subscribe() : Subscription.EMPTY;
+  }
+
+  /** Tells what is left to tell of what it used. @returns The sum of each service. */
+  endUsage(): readonly ServiceUsage[] {
+    return this.#usage.end();
+  }
+}
+
 /** The path of captured audio to the listener. */
-export function captureFor(parts: SessionParts): CapturePath {
-  const { roles, options, scheduler, isMuted, emit, reportError, onPath } = parts;
+function captureFor(parts: SessionParts, onPath: OnPath): CapturePath {
+  const { roles, options, scheduler, isMuted, emit, reportError } = parts;
   const { input, listener } = roles;
   return new CapturePath({
     input,
@@ -85,9 +118,10 @@ export function captureFor(parts: SessionParts): CapturePath {
  *
  * @param captured - When the audio being heard was captured.
  */
-export function conversationOf(
-  { code, roles, options, history, scheduler, commands$, wantsCaptions$, onPath, reportError }: SessionParts,
+function conversationOf(
+  { code, roles, options, history, scheduler, commands$, wantsCaptions$, reportError }: SessionParts,
   captured: CapturePath,
+  onPath: OnPath,
 ): Observable<VoiceEvent> {
   const { input, stt, llm, tts, output, agent } = roles;
   const ends = { source: (agent ?? tts)?.name ?? '', target: output.name };

@@ -9,7 +9,7 @@ import { fromStream } from '../../stream/bridge.ts';
 import { retryBackoff } from '../../stream/retry-backoff.ts';
 import { refusal, requestIdOf } from '../../transport/http-error.ts';
 import { requestRetries } from '../../transport/http.ts';
-import { modelErrorOf } from './chat-llm.ts';
+import { modelErrorOf } from './model-errors.ts';
 import { callOptions, extrasOf } from './language-model-prompt.ts';
 
 import { TextSource, type TextModelConfig } from './text-model.ts';

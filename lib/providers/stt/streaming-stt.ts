@@ -1,26 +1,11 @@
-import {
-  asyncScheduler,
-  defer,
-  finalize,
-  mergeMap,
-  ReplaySubject,
-  Subject,
-  type Subscription,
-  switchMap,
-  takeUntil,
-  tap,
-  throwError,
-  type Observable,
-  type ObservableInput,
-  type SchedulerLike,
-} from 'rxjs';
-import { bytesForMs, describeFormat, describeFormats, sameFormat } from '../../audio/formats.ts';
+import { defer, EMPTY, finalize, ReplaySubject, Subject, takeUntil, type Observable, type ObservableInput } from 'rxjs';
+import { describeFormat, describeFormats, durationMs, isPcmLike, sameFormat } from '../../audio/formats.ts';
 import { firstOf, takes } from '../../audio/negotiate.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { configProblem } from '../../core/config-rule.ts';
 import type { VoiceError } from '../../core/errors.ts';
-import { oncePerKind } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import {
   RemoteProvider,
   type AuthType,
@@ -28,29 +13,27 @@ import {
   type TransportOptions,
 } from '../../core/remote-provider.ts';
 import type { ConnectionEvent, SpeechEvent, STTProvider, TranscriptionResult } from '../../core/roles.ts';
-import { eachEffect } from '../../stream/fold.ts';
-import { merge } from '../../stream/merge.ts';
-import { patientTimer } from '../../stream/patient-timer.ts';
+import { Fifo } from '../../stream/fifo.ts';
 import type {
-  SocketCloseOptions,
   SocketRequest,
   SocketRequestContext,
-  ReconnectingSocket,
   ReconnectingSocketOptions,
 } from '../../transport/reconnecting-socket.ts';
-import { AudioUplink, waitingMs, type CatchUp } from './audio-uplink.ts';
-import { enactor } from './enact-hearing.ts';
-import { hear, silentHearing, type Hearing, type HearingEffect, type HearingInput } from './hearing.ts';
-import { disposeMs, sendAll, type Listening } from './listening.ts';
 import { laterKeys, streamingRules, type StreamingSTTConfig } from './streaming-stt-config.ts';
-import type { STTContext, STTFault, STTNote, STTWire } from './stt-wire.ts';
-import { beginning, explained, listen, liveContext, type Say, type WireHost } from './wire-connection.ts';
+import { explained } from './stt-failure.ts';
+import type { STTFault, STTNote, STTWire } from './stt-wire.ts';
+import type { RunnerHost, WireRunner } from './wire-runner.ts';
 
 export type { StreamingSTTConfig } from './streaming-stt-config.ts';
 
+/** Most audio kept before `initialize()`, in milliseconds. */
+const earlyMs = 60_000;
+
+/** More bytes a millisecond than any compressed speech has: 16 MiB in a minute. */
+const encodedBytesPerMs = 280;
+
 /**
- * Speech-to-text over a WebSocket: runs an {@link STTWire}. Folds inputs (messages, connections, operations, time)
- * through the wire and carries out its effects. Keeps audio until it is final, and sends it again after a loss.
+ * Speech-to-text over a WebSocket: what an application sees of an {@link STTWire}, which a {@link WireRunner} runs.
  *
  * @typeParam C - The provider's configuration.
  * @typeParam S - The wire's state.
@@ -63,41 +46,13 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
   protected override readonly credentialKey: string;
 
   readonly #wire: STTWire<C, S>;
-  readonly #context: STTContext<C>;
   readonly #transcripts$ = new Subject<TranscriptionResult>();
   readonly #speech$ = new Subject<SpeechEvent>();
   readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
-  readonly #lost$ = new Subject<VoiceError>();
-  readonly #malformedOnce = oncePerKind((kind) => this.#warn(` ${kind}`, { code: 'protocol' }));
-  readonly #uplink = new AudioUplink({
-    format: () => this.format,
-    scheduler: () => this.#scheduler,
-    minFrameMs: () => this.#wire.minFrameMs ?? 0,
-    catchUp: () => this.#catchUp,
-    encode: (frame) => this.#wire.encode?.(frame, this.#hearing.wire, this.#context) ?? frame,
-    isReady: () => this.#socket?.isReady ?? false,
-    send: (data) => void this.#socket?.send(data),
-    onSent: (frames) => this.#hear({ type: 'sent', frames }),
-  });
-  readonly #enact = enactor({
-    uplink: this.#uplink,
-    socket: () => this.#socket,
-    listening: () => this.#listening,
-    transcript: (result) => this.#transcripts$.next(result),
-    speech: (event) => this.#speech$.next(event),
-    note: (note) => this.onNote(note),
-    beginning: () => beginning(this.#host),
-    failure: (fault) => this.failure(fault),
-    awaitFinal: (ask, ms) => this.#awaitFinal(ask, ms),
-    warn: (text, options) => this.#warn(text, options),
-    malformed: this.#malformedOnce,
-    log: (text) => this.logger.debug(`${this.name}: ${text}`),
-    dead: (effect) => this.#replaceDead(effect),
-  });
-  #hearing: Hearing<S>;
-  #listening: Listening | undefined;
-  #overdue: Subscription | undefined;
-  #stopping: Promise<boolean> | undefined;
+  /** What runs the wire: from `initialize()` on. */
+  #runner: WireRunner<C, S> | undefined;
+  /** Audio that came before. */
+  #early: Fifo<AudioChunk> = this.#earlyAudio();
   #format: AudioMetadata | undefined;
 
   constructor(wire: STTWire<C, S>, config: C, logger?: Logger) {
@@ -106,14 +61,6 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     this.reportsSpeechEnd = wire.reportsSpeechEnd ?? false;
     this.credentialKey = wire.credentialKey ?? 'apiKey';
     this.#wire = wire;
-    this.#hearing = silentHearing(wire.start());
-    this.#context = liveContext<C>(this.#uplink, {
-      config: () => this.config,
-      format: () => this.format,
-      now: () => this.#scheduler.now(),
-      isEnding: () => this.#listening?.isEnding ?? false,
-      hearing: () => this.#hearing,
-    });
   }
 
   /** Formats that `sendAudio` accepts, best first. */
@@ -157,12 +104,12 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
       throw this.error(message, { code: 'unsupported_format' });
     }
     const isOther = !sameFormat(this.format, metadata);
-    if (isOther && this.#listening) {
+    if (isOther && this.#runner?.isListening) {
       const message = `${this.name} uses ${describeFormat(this.format)}: disconnect() before configureAudio()`;
       throw this.error(message, { code: 'configuration' });
     }
     this.#format = metadata;
-    if (isOther) this.#uplink.reset();
+    if (isOther) this.#forget();
   }
 
   /**
@@ -172,29 +119,26 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
    */
   connect(): Promise<void> {
     this.assertReady('connect');
-    if (this.#stopping) return this.#stopping.then(() => this.connect());
-    return (this.#listening ??= this.#listen()).socket.open();
+    return this.#runner?.connect() ?? Promise.resolve();
   }
 
   /** Lets the service finish, waits for the last results (`closeTimeoutMs`), closes, and drops queued audio. */
   async disconnect(): Promise<void> {
-    await this.#stop({ timeoutMs: this.config.closeTimeoutMs ?? 1_000 });
+    this.#early = this.#earlyAudio();
+    await this.#runner?.stop({ timeoutMs: this.config.closeTimeoutMs ?? 1_000 });
   }
 
   /** Asks for the final result of the audio so far: it always comes, at once and without text if nothing is pending. */
   finalize(): void {
-    const isReady = this.#socket?.isReady;
-    if (isReady !== undefined) this.#hear({ type: 'finalize', isPending: this.#uplink.hasSound, isReady });
+    this.#runner?.finalize();
   }
 
   /** Sends audio; keeps up to 60 s while there is no connection. */
-  sendAudio({ data, metadata }: AudioChunk): void {
-    if (data.length === 0 || (metadata && !this.#fits(metadata))) return;
-    if (!this.#uplink.push(data)) {
-      const message = `: more than ${waitingMs / 1000} s of audio queued for a connection: the oldest is dropped`;
-      this.#warn(message, { code: 'overflow' });
-    }
-    if (this.#wire.hear) this.#hear({ type: 'audio', data });
+  sendAudio(chunk: AudioChunk): void {
+    if (chunk.data.length === 0) return;
+    if (this.#runner) this.#runner.sendAudio(chunk);
+    // The caller may use its buffer again.
+    else this.#early.push({ ...chunk, data: chunk.data.slice() });
   }
 
   /**
@@ -204,13 +148,15 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
   transcribe(audio$: ObservableInput<AudioChunk>): Observable<TranscriptionResult> {
     return defer(() => {
       this.assertReady('transcribe');
-      if (this.#listening) {
+      const runner = this.#runner;
+      // What is ready has loaded it.
+      if (!runner) return EMPTY;
+      if (runner.isListening) {
         throw this.error(`${this.name} is connected: it transcribes one stream at a time`, { code: 'configuration' });
       }
-      const done$ = sendAll(audio$, this).pipe(switchMap(() => this.#finish()));
       return this.transcripts$.pipe(
-        takeUntil(merge(done$, this.#lost$.pipe(mergeMap((error) => throwError(() => error))))),
-        finalize(() => this.#socket?.terminate()),
+        takeUntil(runner.record(audio$, this)),
+        finalize(() => runner.terminate()),
       );
     });
   }
@@ -221,14 +167,12 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
 
   /** Runs one of the wire's `commands`; false, doing nothing, when there is no session. */
   protected tell(command: string): boolean {
-    if (!this.#listening) return false;
-    this.#hear({ type: 'command', name: command });
-    return true;
+    return this.#runner?.tell(command) ?? false;
   }
 
   /** Address and credential of one connection. Default: from the wire's `path` and `query`. */
   protected async request(_context: SocketRequestContext): Promise<SocketRequest> {
-    const url = this.resolveSocketUrl(this.#wire.path ?? '', this.#wire.query?.(this.#context));
+    const url = this.resolveSocketUrl(this.#wire.path ?? '', this.#runner && this.#wire.query?.(this.#runner.context));
     return { url, ...(await this.resolveSocketCredentials()) };
   }
 
@@ -239,7 +183,7 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
 
   /** An error with the id of the session, if there is one. */
   protected override error(message: string, options: Parameters<RemoteProvider<C>['error']>[1]): VoiceError {
-    return super.error(message, { requestId: this.#hearing.requestId, ...options });
+    return super.error(message, { requestId: this.#runner?.requestId, ...options });
   }
 
   /** Converts a fault of the service to an error. */
@@ -265,46 +209,27 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     return problem ?? this.#wire.conflict?.(this.config, this.isProxyMode);
   }
 
-  protected override onInitialize(_signal: AbortSignal): Promise<void> | void {
+  protected override async onInitialize(_signal: AbortSignal): Promise<void> {
     this.assertAuth();
     this.assertConfig();
     this.resolveUrl('');
     this.reportRetiring(this.#wire);
+    if (this.#runner) return;
+    // A page shows before it needs what listens.
+    const { WireRunner } = await new OnDemand(this.name, () => import('./wire-runner.ts')).load();
+    this.#runner = new WireRunner(this.#host());
+    for (let chunk = this.#early.shift(); chunk; chunk = this.#early.shift()) this.#runner.sendAudio(chunk);
   }
 
   protected override async onDispose(): Promise<void> {
-    if (this.#stopping) this.#socket?.terminate();
-    await this.#stop({ timeoutMs: disposeMs });
+    this.#early = this.#earlyAudio();
+    await this.#runner?.dispose();
   }
 
   protected override onConfigUpdate(changed: Partial<C>): void {
     if (this.initialized) this.reportRetiring(this.#wire);
     const told = Object.entries(changed).filter(([key]) => !laterKeys.has(key) && !this.#wire.ownKeys?.includes(key));
-    if (!this.#listening || told.length === 0) return;
-    this.#hear({ type: 'changed', changed: Object.fromEntries(told) as Partial<C> });
-  }
-
-  get #host(): WireHost<C, S> {
-    return {
-      wire: this.#wire,
-      uplink: this.#uplink,
-      context: this.#context,
-      scheduler: this.#scheduler,
-      hearing: () => this.#hearing,
-      hear: (input, say) => this.#hear(input, say),
-      request: (context) => this.request(context),
-      failure: (fault) => this.failure(fault),
-      onError: (error) => this.report(error),
-      onConnection: (event) => this.#onConnection(event),
-    };
-  }
-
-  get #socket(): ReconnectingSocket | undefined {
-    return this.#listening?.socket;
-  }
-
-  get #scheduler(): SchedulerLike {
-    return this.config.scheduler ?? asyncScheduler;
+    if (told.length > 0) this.#runner?.change(Object.fromEntries(told) as Partial<C>);
   }
 
   /** The format of the audio being sent. */
@@ -312,89 +237,42 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     return this.#format ?? firstOf(this.accepts);
   }
 
-  /** Limits on queued audio; none for a connection that only says goodbye. */
-  get #catchUp(): CatchUp | undefined {
-    const { catchUpSpeed: speed = this.#wire.catchUpSpeed } = this.config;
-    return !speed || this.#listening?.isLeaving ? undefined : { speed, endingMs: this.#wire.endingMs?.(this.config) };
+  #forget(): void {
+    this.#early = this.#earlyAudio();
+    this.#runner?.reset();
   }
 
-  /** Folds one input: the state advances before its effects run, so that whoever reacts to one sees the new state. */
-  #hear(input: HearingInput<C>, say: Say = (data) => void this.#socket?.send(data)): void {
-    const step = hear(this.#wire, this.#hearing, input, this.#context);
-    this.#hearing = step[0];
-    eachEffect(step, (effect) => this.#enact(effect, say));
-  }
-
-  #listen(): Listening {
-    const maxOutboxBytes = this.#uplink.isPcm ? 2 * bytesForMs(waitingMs, this.format) : undefined;
-    const common = { ...this.transportOptions, reconnect: this.config.reconnect, maxOutboxBytes };
-    return listen(this.#host, common, this.socketOptions());
-  }
-
-  /** A service that is not connected, or still catches up, has more time. */
-  #awaitFinal(ask: number, ms: number): void {
-    this.#overdue?.unsubscribe();
-    const onOverdue = (): void => {
-      if (this.#listening && (!this.#socket?.isReady || this.#uplink.isWaiting)) this.#awaitFinal(ask, ms);
-      else this.#hear({ type: 'overdue', ask });
+  /** What keeps audio until there is a runner; it reports once that it could not keep all of it. */
+  #earlyAudio(): Fifo<AudioChunk> {
+    let isTold = false;
+    const sizeOf = ({ data, metadata = this.format }: AudioChunk): number =>
+      isPcmLike(metadata.encoding) ? durationMs(data.length, metadata) : data.length / encodedBytesPerMs;
+    const onDrop = (): void => {
+      if (isTold) return;
+      isTold = true;
+      const message = `${this.name}: more than ${earlyMs / 1000} s of audio before initialize(): the oldest is dropped`;
+      this.report(this.error(message, { code: 'overflow', recoverable: true }));
     };
-    this.#overdue = patientTimer(ms, this.#scheduler).pipe(tap(onOverdue)).subscribe();
+    return new Fifo({ limit: earlyMs, sizeOf, onDrop });
   }
 
-  #onConnection(event: ConnectionEvent): void {
-    if (event.type === 'closed' || event.type === 'lost') {
-      this.#overdue?.unsubscribe();
-      this.#hear({ type: 'end' });
-      this.#listening = undefined;
-    }
-    // After a loss, the next session receives what this one did not.
-    if (event.type === 'closed') this.#uplink.reset();
-    if (event.type === 'lost') this.#lost$.next(event.error);
-    this.#connection$.next(event);
-  }
-
-  /** Ends the session; true when all its results have arrived. */
-  async #stop(options: SocketCloseOptions): Promise<boolean> {
-    if (!this.#listening) {
-      // Audio kept after a loss is not meant for a new start.
-      this.#uplink.reset();
-      return true;
-    }
-    this.#stopping ??= this.#listening.end(options).finally(() => {
-      this.#stopping = undefined;
-    });
-    return this.#stopping;
-  }
-
-  /** Ends the session of a recording, of which every word matters. */
-  async #finish(): Promise<void> {
-    // However fast the audio was sent, the service may process it in real time.
-    const timeoutMs = (this.config.closeTimeoutMs ?? 1_000) + this.#uplink.pendingMs;
-    if (await this.#stop({ timeoutMs, reconnect: true })) return;
-    const message = `${this.name}: the last results did not arrive within ${Math.round(timeoutMs)} ms`;
-    throw this.error(message, { code: 'timeout', recoverable: true });
-  }
-
-  /** Gives up a connection that receives speech but never answers (docs/faults.md, F10). */
-  #replaceDead({ isFinal, limitMs }: Extract<HearingEffect, { type: 'dead' }>): void {
-    const message = `${this.name}: no answer to ${limitMs} ms of speech: treating the connection as dead`;
-    const error = this.error(message, { code: 'timeout', recoverable: !isFinal });
-    if (!isFinal) this.report(error);
-    this.#socket?.reconnect(error);
-  }
-
-  #fits(metadata: AudioMetadata): boolean {
-    if (sameFormat(metadata, this.format)) return true;
-    try {
-      this.configureAudio(metadata);
-      return true;
-    } catch {
-      this.#malformedOnce(`expects ${describeFormat(this.format)}; dropping ${describeFormat(metadata)}`);
-      return false;
-    }
-  }
-
-  #warn(text: string, { code }: Pick<VoiceError, 'code'>): void {
-    this.report(this.error(`${this.name}${text}`, { code, recoverable: true }));
+  #host(): RunnerHost<C, S> {
+    return {
+      wire: this.#wire,
+      config: () => this.config,
+      format: () => this.format,
+      configureAudio: (metadata) => this.configureAudio(metadata),
+      transport: () => this.transportOptions,
+      socketOptions: () => this.socketOptions(),
+      request: (context) => this.request(context),
+      failure: (fault) => this.failure(fault),
+      error: (message, options) => this.error(message, options),
+      report: (error) => this.report(error),
+      log: (text) => this.logger.debug(`${this.name}: ${text}`),
+      note: (note) => this.onNote(note),
+      transcript: (result) => this.#transcripts$.next(result),
+      speech: (event) => this.#speech$.next(event),
+      connection: (event) => this.#connection$.next(event),
+    };
   }
 }

@@ -1,6 +1,6 @@
 import { tap, type SchedulerLike } from 'rxjs';
-import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';
-import { ownEntry, parseJsonObject, wireWord, type WireObject } from '../../core/guard.ts';
+import type { VoiceError } from '../../core/errors.ts';
+import { ownEntry, parseJsonObject, type WireObject } from '../../core/guard.ts';
 import { hexUuid } from '../../core/hex.ts';
 import type { ConnectionEvent } from '../../core/roles.ts';
 import type {
@@ -15,7 +15,7 @@ import type { AudioUplink } from './audio-uplink.ts';
 import type { Hearing, HearingInput } from './hearing.ts';
 import { Listening } from './listening.ts';
 import type { StreamingSTTConfig } from './streaming-stt-config.ts';
-import { unknownFailure, type Failures, type STTContext, type STTFault, type STTWire } from './stt-wire.ts';
+import type { STTContext, STTFault, STTWire } from './stt-wire.ts';
 import { transcribedWords } from './stt-words.ts';
 import { isOpen } from './utterances.ts';
 
@@ -126,27 +126,6 @@ function classify<C extends StreamingSTTConfig, S>(
   const fault = wire.closes?.(close, context) ?? known;
   // Nobody told the service to close: reconnect.
   return fault ? failure(fault) : 'retry';
-}
-
-/** A fault as text, and its kind of error. */
-export function explained(
-  fault: STTFault,
-  failures: Failures = {},
-  redact: (sentence: string) => string = (sentence) => sentence,
-): { text: string } & Omit<VoiceErrorOptions, 'provider'> {
-  if ('message' in fault) {
-    const { message: text, ...options } = fault;
-    return { text, ...options };
-  }
-  const { kind, sentence } = fault;
-  const { hint, ...options } = ownEntry(failures, String(kind)) ?? unknownFailure;
-  return {
-    text: `the service reports ${wireWord(kind)}: ${hint}`,
-    ...options,
-    ...(typeof kind === 'number' && { status: kind }),
-    // The service's message could quote the user.
-    ...(sentence !== undefined && { cause: new Error(redact(sentence)) }),
-  };
 }
 
 /** A message's wire form. */
