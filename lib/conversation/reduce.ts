@@ -5,7 +5,7 @@ import { withoutDetector, withoutVoice } from './detector-lost.ts';
 import { dropEcho, echoOf, waitForEcho } from './echo.ts';
 import { emit, type Effect, type HeardSignal, type Input, type SttPresence } from './inputs.ts';
 import { isSuspected } from './barge-in.ts';
-import { endSuspicion, hearWhileBusy, isInterruptible, isNodded, obey, wakeBargeIn } from './interruption.ts';
+import { dismiss, endSuspicion, hearWhileBusy, isInterruptible, isNodded, obey, wakeBargeIn } from './interruption.ts';
 import { listenByPolicy } from './listening.ts';
 import { enqueue, grant, heard, release, withdraw } from './output-lock.ts';
 import { answerTime, takeUpOverheard } from './overheard.ts';
@@ -73,7 +73,11 @@ const handlers: Handlers = {
     return chain(step, (after) => [withoutVoice(after)]);
   },
   input: (state, { hears }) => [{ ...state, isDeaf: !hears }],
-  stt: (state, { is }, at, rules) => [waitAnew({ ...state, isSttAway: is === 'away' }, is, at, rules)],
+  stt: (before, { is }, at, rules) => {
+    const state = waitAnew({ ...before, isSttAway: is === 'away' }, is, at, rules);
+    // No words will come of what has paused the agent.
+    return is === 'lost' && isSuspected(state.bargeIn) ? dismiss(state, true, at, rules) : [state];
+  },
 
   say: (state, { text$, source, ticket, options }) => {
     const { interruptible = true, store = true, priority, tts } = options;
@@ -106,7 +110,10 @@ const handlers: Handlers = {
   },
   interrupt: (state, _, at) => cut({ ...state, unanswered: undefined }, 'application', 'interrupted', at),
   begin: (state, input, at, rules) =>
-    chain(cut(state, 'user', reasonToCut(state), at), (after) => takeTurns(after, input, at, rules)),
+    // Pressed already: nothing is new.
+    state.turnTaking.phase === 'open'
+      ? [state]
+      : chain(cut(state, 'user', reasonToCut(state), at), (after) => takeTurns(after, input, at, rules)),
   commit: (state, input, at, rules) => takeTurns(state, input, at, rules),
   cancel: (state, input, at, rules) => takeTurns(state, input, at, rules),
   score: (state, input, at, rules) => takeTurns(state, input, at, rules),
