@@ -3,6 +3,7 @@ import { hasWords } from '../text/words.ts';
 import type { AgentHandlers } from './agent-turns.ts';
 import { withoutDetector, withoutVoice } from './detector-lost.ts';
 import { dropEcho, echoOf, waitForEcho } from './echo.ts';
+import { addSay, releaseSays } from './held-says.ts';
 import { emit, type Effect, type HeardSignal, type Input, type SttPresence } from './inputs.ts';
 import { isSuspected } from './barge-in.ts';
 import { dismiss, endSuspicion, hearWhileBusy, isInterruptible, isNodded, obey, wakeBargeIn } from './interruption.ts';
@@ -92,7 +93,7 @@ const handlers: Handlers = {
       store,
       urgent,
     };
-    return [{ ...state, ids, says: [...state.says, say] }];
+    return [addSay({ ...state, ids }, say)];
   },
   send: (state, { text, options, ticket }, at) => {
     const input: Commit = {
@@ -129,10 +130,14 @@ const handlers: Handlers = {
     const waiting = state.waiting.filter((each) => each.ticket !== ticket);
     const awaitingReply = state.awaitingReply.filter((each) => each !== ticket);
     const says = state.says.filter(({ tickets }) => !tickets.includes(ticket));
+    const heldSays = state.heldSays.filter(({ tickets }) => !tickets.includes(ticket));
     const isSaid = says.length < state.says.length;
     const answered = state.candidate ? [{ id: state.candidate.speechId }] : [];
     const output = withdraw(state.output, [...says, ...answered]);
-    return [{ ...state, waiting, awaitingReply, says, output }, ...(isSaid ? [] : settle([ticket], notHeard))];
+    return [
+      { ...state, waiting, awaitingReply, says, heldSays, output },
+      ...(isSaid ? [] : settle([ticket], notHeard)),
+    ];
   },
 
   'answer.failed': (state, { candidate: id, error, role }, at) => {
@@ -208,6 +213,8 @@ function follow(before: ConversationState, step: ConversationStep, input: Input,
 
 type Follower = (state: ConversationState, before: ConversationState, input: Input, at: number) => ConversationStep;
 
+const sayWhatWaited: Follower = (state, _before, _input, at) => [releaseSays(state, at)];
+
 const releaseBargeIn: Follower = (state) => (statusOf(state) === 'free' ? endSuspicion(state) : [state]);
 
 /** Nothing new starts to play while the user may be about to speak. */
@@ -241,6 +248,7 @@ const askAgain: Follower = (state) => {
 const followers: readonly Follower[] = [
   adoptTurnTaking,
   takeUpOverheard,
+  sayWhatWaited,
   releaseBargeIn,
   grantOutput,
   takeUpWaiting,

@@ -62,17 +62,17 @@ describe('push-to-talk', () => {
     1.00       app presses
     1.03       app says: One moment.
     1.06       app presses
-    1.08-1.63  heard: One moment.
     1.50       stt interim: two
     2.00       app releases
     2.20       stt final: two.
     2.20       turn: Book a table for two.
-    2.36-2.71  heard: Booked.
+    2.25-2.80  heard: One moment.
+    2.80-3.15  heard: Booked.
 
     asked: 1
     history:
-      agent: One moment.
       user: Book a table for two.
+      agent: One moment.
       agent: Booked.
   `;
 
