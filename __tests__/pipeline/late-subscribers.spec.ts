@@ -26,7 +26,7 @@ describe('late subscribers', () => {
     const rig = await call();
     expect(told(rig.pipeline.state$)).toEqual(['agent.state listening', 'session.ready']);
     rig.stt.hearVoice('started');
-    rig.pipeline.say('One moment.');
+    rig.pipeline.say('One moment.', { interruptible: false });
     await rig.scheduler.advance(500);
     rig.stt.hearVoice('ended');
     await rig.scheduler.advance(100);

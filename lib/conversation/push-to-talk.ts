@@ -41,9 +41,7 @@ export function takePushToTalk(
   rules: TurnRules,
   unheardMs: number,
 ): PushToTalkStep {
-  if (signal.type === 'begin') {
-    return [{ phase: 'open', said: '', text: '', isDue: false, limitAt: at + (rules.bounds.maxTurnMs ?? Infinity) }];
-  }
+  if (signal.type === 'begin') return [open(state, at, rules)];
   if (state.phase === 'idle') return [state];
   if (state.phase === 'open') {
     if (signal.type === 'commit') return close(state, 'manual', at, rules, unheardMs);
@@ -67,6 +65,17 @@ export function takePushToTalk(
   }
   const { endedBy } = state;
   return [{ phase: 'idle' }, whole ? { type: 'commit', text: whole, endedBy, result } : { type: 'timeout', text: '' }];
+}
+
+/** A key that is held repeats itself; one that is pressed again too soon goes on with what is still due. */
+function open(
+  state: { readonly phase: 'idle' } | PushToTalk,
+  at: number,
+  { bounds: { maxTurnMs = Infinity } }: TurnRules,
+): PushToTalk {
+  if (state.phase === 'open') return state;
+  const { said, text } = state.phase === 'committing' ? state : { said: '', text: '' };
+  return { phase: 'open', said, text, isDue: text !== '', limitAt: at + maxTurnMs };
 }
 
 /**

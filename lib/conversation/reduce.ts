@@ -3,9 +3,11 @@ import { hasWords } from '../text/words.ts';
 import type { AgentHandlers } from './agent-turns.ts';
 import { withoutDetector, withoutVoice } from './detector-lost.ts';
 import { dropEcho, echoOf, waitForEcho } from './echo.ts';
-import { emit, type Effect, type HeardSignal, type Input, type SttPresence } from './inputs.ts';
+import { addSay, releaseSays } from './held-says.ts';
+import { emit, type Effect, type HeardSignal, type Input } from './inputs.ts';
 import { isSuspected } from './barge-in.ts';
 import {
+  dismiss,
   endSuspicion,
   hearWhileBusy,
   isInterruptible,
@@ -20,6 +22,7 @@ import { wakeQuiet, watchQuiet } from './quiet.ts';
 import type { Rules } from './rules.ts';
 import { adoptTurnTaking, changeSettings, followLanguage, learnPhrases, phrasesToLearn } from './settings.ts';
 import { agentStateOf, keepsTools, statusOf, type Commit, type ConversationState, type Say } from './state.ts';
+import { patienceMs, waitAnew } from './stt-presence.ts';
 import type { ScoreSignal, TurnDecision, UserSignal } from './turn-rules.ts';
 import { takeTurn } from './turn-taking.ts';
 import { joinAnswer, joinsTools, listenDuringTools } from './tool-words.ts';
@@ -52,9 +55,6 @@ type Handlers = {
 
 const notHeard = { heardText: '', interrupted: true } as const;
 
-/** Longest wait for speech-to-text to reconnect, in milliseconds. */
-const awayMs = 30_000;
-
 /**
  * Longest voice without words that a detector can report, in milliseconds: without an end by then, its input has
  * stopped.
@@ -83,7 +83,11 @@ const handlers: Handlers = {
     return chain(step, (after) => [withoutVoice(after)]);
   },
   input: (state, { hears }) => [{ ...state, isDeaf: !hears }],
-  stt: (state, { is }, at, rules) => [waitAnew({ ...state, isSttAway: is === 'away' }, is, at, rules)],
+  stt: (before, { is }, at, rules) => {
+    const state = waitAnew({ ...before, isSttAway: is === 'away' }, is, at, rules);
+    // No words will come of what has paused the agent.
+    return is === 'lost' && isSuspected(state.bargeIn) ? dismiss(state, true, at, rules) : [state];
+  },
 
   say: (state, { text$, source, ticket, options }) => {
     const { interruptible = true, store = true, priority, tts } = options;
@@ -98,7 +102,7 @@ const handlers: Handlers = {
       store,
       urgent,
     };
-    return [{ ...state, ids, says: [...state.says, say] }];
+    return [addSay({ ...state, ids }, say)];
   },
   send: (state, { text, options, ticket }, at) => {
     const input: Commit = {
@@ -116,7 +120,10 @@ const handlers: Handlers = {
   },
   interrupt: (state, _, at) => cut({ ...state, unanswered: undefined }, 'application', 'interrupted', at),
   begin: (state, input, at, rules) =>
-    chain(cut(state, 'user', reasonToCut(state), at), (after) => takeTurns(after, input, at, rules)),
+    // Pressed already: nothing is new.
+    state.turnTaking.phase === 'open'
+      ? [state]
+      : chain(cut(state, 'user', reasonToCut(state), at), (after) => takeTurns(after, input, at, rules)),
   commit: (state, input, at, rules) => takeTurns(state, input, at, rules),
   cancel: (state, input, at, rules) => takeTurns(state, input, at, rules),
   score: (state, input, at, rules) => takeTurns(state, input, at, rules),
@@ -132,10 +139,14 @@ const handlers: Handlers = {
     const waiting = state.waiting.filter((each) => each.ticket !== ticket);
     const awaitingReply = state.awaitingReply.filter((each) => each !== ticket);
     const says = state.says.filter(({ tickets }) => !tickets.includes(ticket));
+    const heldSays = state.heldSays.filter(({ tickets }) => !tickets.includes(ticket));
     const isSaid = says.length < state.says.length;
     const answered = state.candidate ? [{ id: state.candidate.speechId }] : [];
     const output = withdraw(state.output, [...says, ...answered]);
-    return [{ ...state, waiting, awaitingReply, says, output }, ...(isSaid ? [] : settle([ticket], notHeard))];
+    return [
+      { ...state, waiting, awaitingReply, says, heldSays, output },
+      ...(isSaid ? [] : settle([ticket], notHeard)),
+    ];
   },
 
   'answer.failed': (state, { candidate: id, error, role }, at) => {
@@ -211,6 +222,8 @@ function follow(before: ConversationState, step: ConversationStep, input: Input,
 
 type Follower = (state: ConversationState, before: ConversationState, input: Input, at: number) => ConversationStep;
 
+const sayWhatWaited: Follower = (state, _before, _input, at) => [releaseSays(state, at)];
+
 const releaseBargeIn: Follower = (state) => (statusOf(state) === 'free' ? endSuspicion(state) : [state]);
 
 /** Nothing new starts to play while the user may be about to speak. */
@@ -244,6 +257,7 @@ const askAgain: Follower = (state) => {
 const followers: readonly Follower[] = [
   adoptTurnTaking,
   takeUpOverheard,
+  sayWhatWaited,
   releaseBargeIn,
   grantOutput,
   takeUpWaiting,
@@ -312,31 +326,6 @@ function userAfter(user: ConversationState['user'], signal: HeardSignal, until: 
   const { utteranceComplete, text } = signal.result;
   if (utteranceComplete) return { state: 'silent' };
   return text.trim() ? { state: 'speaking', until } : user;
-}
-
-/** How long to wait for speech-to-text: it takes longer while it is away. */
-function patienceMs({ isSttAway }: ConversationState, { turnTaking: { sttTimeoutMs } }: Rules): number {
-  return isSttAway ? Math.max(awayMs, sttTimeoutMs) : sttTimeoutMs;
-}
-
-/**
- * Waits for speech-to-text restart when its connection drops or returns, and end once it is lost. If a turn ended while
- * it is away, the next connection would deliver the same words again.
- */
-function waitAnew(state: ConversationState, is: SttPresence['is'], at: number, rules: Rules): ConversationState {
-  const { user, turnTaking } = state;
-  const until = is === 'lost' ? at : at + patienceMs(state, rules);
-  return {
-    ...state,
-    user: user.state === 'speaking' ? { ...user, until } : user,
-    turnTaking: 'until' in turnTaking ? waitFor(turnTaking, is, until) : turnTaking,
-  };
-}
-
-/** The next connection will deliver again what is not final yet. */
-function waitFor<T extends { readonly until: number }>(turn: T, is: SttPresence['is'], until: number): T {
-  const isOpen = 'text' in turn && turn.text !== '';
-  return { ...turn, until, ...(isOpen && is === 'away' && 'endsAt' in turn ? { endsAt: Infinity } : {}) };
 }
 
 function takeTurns(

@@ -160,6 +160,9 @@ export interface ConversationState {
   /** The turn whose answer is certain, until its very end. */
   readonly answering: Turn | undefined;
   readonly says: readonly Say[];
+  /** What the application wants said once the user has finished, and until when a voice without words holds it up. */
+  readonly heldSays: readonly Say[];
+  readonly heldUntil: number;
   readonly output: OutputLock;
   /** Commits to answer as soon as the agent is free. */
   readonly waiting: readonly Commit[];
@@ -216,6 +219,8 @@ export const startState: ConversationState = {
   candidate: undefined,
   answering: undefined,
   says: [],
+  heldSays: [],
+  heldUntil: Infinity,
   output: { speaking: undefined, queue: [] },
   waiting: [],
   isCuttingIn: false,
@@ -243,6 +248,7 @@ export function wakeAt({
   bargeIn,
   overheard,
   candidate,
+  heldUntil,
   idleAt,
   awayAt,
   isStopped,
@@ -256,6 +262,7 @@ export function wakeAt({
     turnWaitsUntil(turnTaking),
     bargeInWaitsUntil(bargeIn),
     overheard?.until ?? Infinity,
+    heldUntil,
     idleAt,
     awayAt,
   );

@@ -3,6 +3,7 @@ import type { Step } from '../stream/fold.ts';
 import type { SpeechOutcome, SpeechTicket } from './commands.ts';
 import type { PreflightRules } from './conversation-options.ts';
 import type { DiscardReason, TurnEndReason } from './events.ts';
+import { noHeldSays } from './held-says.ts';
 import { publishInterim } from './interim.ts';
 import { emit, type AgentReport, type Effect, type HeardSignal } from './inputs.ts';
 import { release, withdraw } from './output-lock.ts';
@@ -18,6 +19,8 @@ import {
 import type { TurnDecision } from './turn-rules.ts';
 import { turnOver } from './turn-taking.ts';
 import { metricsOf, withMeasured, withWaste, type Turn } from './turn.ts';
+
+const notHeard: SpeechOutcome = { heardText: '', interrupted: true };
 
 /** A step of the whole conversation. */
 export type ConversationStep = Step<ConversationState, Effect>;
@@ -162,18 +165,23 @@ export function cut(state: ConversationState, by: CutBy, reason: TurnEndReason, 
   const says = state.says.filter(({ interruptible }) => by === 'verdict' || (!interruptible && by === 'user'));
   const output = withdraw(state.output, says);
   const { candidate, answering } = state;
+  const unsaid = settle(
+    state.heldSays.flatMap(({ tickets }) => tickets),
+    notHeard,
+  );
   const isUnbegun = candidate && candidate.phase !== 'ending' && !candidateOf(state);
   if (!isUnbegun) {
     const ended = candidate && ending(candidate, { reason, discard: 'cancelled', at });
-    return [{ ...state, says, output, candidate: ended }];
+    return [{ ...state, says, ...noHeldSays, output, candidate: ended }, ...unsaid];
   }
   // None of it has started, so nobody will report its outcome.
   const unanswered = reason === 'merged' ? candidate.text : state.unanswered;
   const ended = answering ? turnEnded(answering, reason) : [];
   return [
-    { ...state, says, output, candidate: undefined, answering: undefined, unanswered },
+    { ...state, says, ...noHeldSays, output, candidate: undefined, answering: undefined, unanswered },
     ...ended,
-    ...settle(candidate.tickets, { heardText: '', interrupted: true }),
+    ...settle(candidate.tickets, notHeard),
+    ...unsaid,
   ];
 }
 

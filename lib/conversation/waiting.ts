@@ -1,5 +1,6 @@
 import { joinWords } from '../text/words.ts';
 import type { Effect, Input } from './inputs.ts';
+import { noHeldSays } from './held-says.ts';
 import { statusOf, type Commit, type ConversationState } from './state.ts';
 import { noTurn } from './turn-taking.ts';
 import { chain, commit, cut, discard, settle, type ConversationStep } from './user-turn.ts';
@@ -77,7 +78,12 @@ export function refuseWhileDraining(state: ConversationState, input: Input): Con
 }
 
 function forgetWaiting(state: ConversationState): ConversationStep {
-  const tickets = [...state.waiting.flatMap(({ ticket = [] }) => ticket), ...state.awaitingReply];
+  const { waiting, awaitingReply, heldSays } = state;
+  const tickets = [
+    ...waiting.flatMap(({ ticket = [] }) => ticket),
+    ...awaitingReply,
+    ...heldSays.flatMap((say) => say.tickets),
+  ];
   const settled: Effect[] = settle(tickets, notHeard);
-  return [{ ...state, waiting: [], awaitingReply: [] }, ...settled];
+  return [{ ...state, waiting: [], awaitingReply: [], ...noHeldSays }, ...settled];
 }

@@ -55,7 +55,10 @@ export abstract class PipelineControls extends PipelineEvents {
     this.#commands$.next(command);
   }
 
-  /** Makes the agent say something: a text, or a stream of its pieces. */
+  /**
+   * Makes the agent say something: a text, or a stream of its pieces. While the user is speaking it waits for the end of
+   * that, unless it is urgent or uninterruptible.
+   */
   say(text$: string | ObservableInput<string>, options: SayOptions = {}): SpeechHandle {
     const ticket = new SpeechTicket();
     const pieces$ = typeof text$ === 'string' ? of(text$) : text$;

@@ -186,7 +186,7 @@ export function move(world: World, what: Move): World | undefined {
   const input = inputs[what]?.();
   if (input) {
     // Two of a kind that wait show all that more of them would.
-    if (input.type === 'say' && state.says.length >= 2) return undefined;
+    if (input.type === 'say' && state.says.length + state.heldSays.length >= 2) return undefined;
     if (input.type === 'send' && state.waiting.length >= 2) return undefined;
     return take(world, input);
   }
@@ -380,7 +380,7 @@ export function unrest({ state, speeches, open }: World): string | undefined {
   if (Object.keys(speeches).length > 0) return 'something is being said for ever';
   // Push-to-talk: the application ends the turn that it began.
   const isHeld = state.turnTaking.phase === 'open' && !state.isStopped;
-  if (state.waiting.length > 0 && !isHeld) return 'something waits for ever';
+  if (state.waiting.length + state.heldSays.length > 0 && !isHeld) return 'something waits for ever';
   if (open.length > 0 && !isHeld) return `${open.join()} never ended`;
   return undefined;
 }

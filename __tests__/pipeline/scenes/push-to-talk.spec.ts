@@ -54,6 +54,67 @@ describe('push-to-talk', () => {
       agent: Booked.
   `;
 
+  scene('loses nothing to a key that repeats while it is held', pushToTalk)`
+    model: Booked.
+
+    0.00       app presses
+    0.80       stt final: Book a table for
+    1.00       app presses
+    1.03       app says: One moment.
+    1.06       app presses
+    1.50       stt interim: two
+    2.00       app releases
+    2.20       stt final: two.
+    2.20       turn: Book a table for two.
+    2.25-2.80  heard: One moment.
+    2.80-3.15  heard: Booked.
+
+    asked: 1
+    history:
+      user: Book a table for two.
+      agent: One moment.
+      agent: Booked.
+  `;
+
+  scene('that is pressed again before the last word has come goes on with the same turn', pushToTalk)`
+    model: Booked.
+
+    0.00       app presses
+    0.80       stt final: Book a table for
+    1.50       stt interim: two
+    2.00       app releases
+    2.10       app presses
+    2.20       stt final: two.
+    3.00       stt interim: at nine
+    3.50       app releases
+    3.70       stt final: at nine.
+    3.70       turn: Book a table for two. at nine.
+    3.86-4.21  heard: Booked.
+
+    asked: 1
+    history:
+      user: Book a table for two. at nine.
+      agent: Booked.
+  `;
+
+  scene('that is pressed again keeps a word whose final never comes', pushToTalk)`
+    model: Booked.
+
+    0.00       app presses
+    0.50       stt interim: A table
+    1.00       app releases
+    1.10       app presses
+    2.00       app releases
+    7.00       no final came: A table
+    7.00       turn: A table
+    7.16-7.51  heard: Booked.
+
+    asked: 1
+    history:
+      user: A table
+      agent: Booked.
+  `;
+
   scene('interrupts the agent when the button is pressed', pushToTalk)`
     model: One two three four five. Six seven eight nine ten.
     model: Ten.

@@ -193,6 +193,116 @@ describe('what the application says', () => {
       agent: Your order is placed. Thank you very much.
   `;
 
+  scene('waits for the user to finish, and is said before the answer')`
+    model: Noon.
+
+    0.00       user: What time is it in Paris now?
+    0.80       app says: We close in five minutes.
+    2.35       turn: What time is it in Paris now?
+    2.40-3.65  heard: We close in five minutes.
+    3.65-3.90  heard: Noon.
+
+    asked: 1
+    history:
+      user: What time is it in Paris now?
+      agent: We close in five minutes.
+      agent: Noon.
+  `;
+
+  scene('waits between two words, too, and for words that are not final yet')`
+    model: Noon.
+
+    0.00       user: What time is it?
+    1.30       app says: We close soon.
+    1.45       turn: What time is it?
+    1.50-2.20  heard: We close soon.
+    2.20-2.45  heard: Noon.
+
+    asked: 1
+    history:
+      user: What time is it?
+      agent: We close soon.
+      agent: Noon.
+  `;
+
+  scene('waits for a cough to end')`
+    0.00       user coughs
+    0.10       app says: We close soon.
+    0.35-1.05  heard: We close soon.
+    5.30       no final came: no words either
+
+    asked: 0
+    history:
+      agent: We close soon.
+  `;
+
+  scene('waits eight seconds at most for a noise without words')`
+    0.00       stt voice
+    1.00       app says: First.
+    3.00       stt voice
+    6.00       stt voice
+    7.00       app says: Second.
+    9.05-9.35  heard: First.
+    9.35-9.70  heard: Second.
+    11.00      no final came: no words either
+    12.00      end
+
+    asked: 0
+    history:
+      agent: First.
+      agent: Second.
+  `;
+
+  scene('waits for the button to be released', { turnTaking: { strategy: 'manual' } })`
+    model: Noon.
+
+    0.00       app presses
+    0.50       stt interim: What time
+    0.80       app says: We close soon.
+    1.00       app releases
+    1.20       stt final: What time is it?
+    1.20       turn: What time is it?
+    1.25-1.95  heard: We close soon.
+    1.95-2.20  heard: Noon.
+
+    asked: 1
+    history:
+      user: What time is it?
+      agent: We close soon.
+      agent: Noon.
+  `;
+
+  scene('does not wait for the user if it is urgent, or must be heard')`
+    model: Noon.
+
+    0.00       user: What time is it in Paris now?
+    0.40       app says (urgent, uninterruptible): Fire!
+    0.45-0.70  heard: Fire!
+    2.35       turn: What time is it in Paris now?
+    2.51-2.76  heard: Noon.
+
+    asked: 1
+    history:
+      agent: Fire!
+      user: What time is it in Paris now?
+      agent: Noon.
+  `;
+
+  scene('is not said after what the application cuts')`
+    model: Noon.
+
+    0.00       user: What time is it in Paris now?
+    0.80       app says: We close in five minutes.
+    1.00       app interrupts
+    2.35       turn: What time is it in Paris now?
+    2.51-2.76  heard: Noon.
+
+    asked: 1
+    history:
+      user: What time is it in Paris now?
+      agent: Noon.
+  `;
+
   scene('yields to the application, even if the user cannot interrupt it')`
     0.00       app says (uninterruptible): Your order is placed. Thank you.
     0.05-0.60  heard: Your order

@@ -41,6 +41,25 @@ describe('speech-to-text', () => {
       agent: Ten.
   `;
 
+  scene('that is lost for good while the agent is paused lets it go on: no words will come')`
+    model: One two three four five. Six seven eight nine ten.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.40  heard: One two three
+    1.20       stt voice
+    1.20       agent ducks
+    1.40       agent pauses
+    2.00       stt is lost
+    2.00       agent goes on
+    2.00-3.85  heard: four five. Six seven eight nine ten.
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three four five. Six seven eight nine ten.
+  `;
+
   scene('that is lost for good gives up what it was hearing')`
     model: A table, then.
 
