@@ -10,7 +10,10 @@ export interface ConfigRule<V = unknown> {
   readonly required?: boolean;
   /** `texts` is an array of non-empty texts. */
   readonly type?: 'boolean' | 'text' | 'texts';
+  /** The only values that it may have. */
   readonly oneOf?: readonly (string | number)[];
+  /** The values that its service is known to take; others pass through, with a warning. */
+  readonly known?: readonly (string | number)[];
   /** Smallest number. */
   readonly min?: number;
   /** Largest number. */
@@ -67,14 +70,31 @@ function isText(value: unknown): boolean {
   return typeof value === 'string' && value.trim() !== '';
 }
 
-/** The first problem in a configuration, as a sentence; `undefined` if there is none. */
-export function configProblem(config: object, rules: ConfigRules): string | undefined {
+/**
+ * The first problem in a configuration, as a sentence; `undefined` if there is none.
+ *
+ * @param advise - Is told of values that the service is not known to take, unless there is a problem. Default: nobody.
+ */
+export function configProblem(
+  config: object,
+  rules: ConfigRules,
+  advise?: (sentence: string) => void,
+): string | undefined {
+  const advice: string[] = [];
   for (const [key, rule] of Object.entries(rules)) {
     const value = valueAt(config, key);
-    const wanted = value === undefined || value === '' ? missing(rule) : broken(value, rule);
+    const isAbsent = value === undefined || value === '';
+    const wanted = isAbsent ? missing(rule) : broken(value, rule);
     if (wanted) return `${key} ${wanted}`;
+    if (!isAbsent && rule.known?.includes(value as string) === false) advice.push(unknownValue(key, value, rule.known));
   }
+  if (advise) advice.forEach(advise);
   return undefined;
+}
+
+/** Says that a value is sent although nobody here knows it. */
+export function unknownValue(key: string, value: unknown, known: readonly (string | number)[]): string {
+  return `${key} ${quoted(value)} is sent as it is (known: ${known.join(', ')})`;
 }
 
 /**
@@ -128,15 +148,20 @@ const valueAt = (config: object, key: string): unknown => key.split('.').reduce<
 const member = (value: unknown, key: string): unknown =>
   typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
 
+const quoted = (value: unknown): string => `${JSON.stringify(value)}`.slice(0, 40);
+
+const wordFor = (value: unknown): string => (typeof value === 'number' ? 'number' : 'text');
+
 const missing = ({ required }: ConfigRule): string | undefined => (required ? 'is missing' : undefined);
 
 function broken(value: unknown, rule: ConfigRule): string | undefined {
-  const { type, oneOf, min, max, integer = false, orFalse = false, maxLength } = rule;
+  const { type, oneOf, known, min, max, integer = false, orFalse = false, maxLength } = rule;
   if (orFalse && value === false) return undefined;
-  const not = `not ${JSON.stringify(value)}`.slice(0, 44);
+  const not = `not ${quoted(value)}`;
   if (type && !types[type][1](value)) return `must be ${types[type][0]}, ${not}`;
   if (oneOf && !oneOf.some((each) => each === value))
     return `must be ${oneOf.join(', ').replace(/, ([^,]*)$/, ' or $1')}, ${not}`;
+  if (known && typeof value !== typeof known[0]) return `must be a ${wordFor(known[0])}, ${not}`;
   const isNumeric = min !== undefined || max !== undefined;
   const inRange = typeof value === 'number' && value >= (min ?? -Infinity) && value <= (max ?? Infinity);
   if (isNumeric && !(inRange && (!integer || Number.isInteger(value)))) {

@@ -2,6 +2,7 @@
 import { BehaviorSubject, filter, map, Subject, type Observable } from 'rxjs';
 import { publicStream, safeLogger } from './application-code.ts';
 import { messageOf, ProviderInitializationError, VoiceError } from './errors.ts';
+import { oncePerKind } from './guard.ts';
 import { silentLogger, type Logger } from './logger.ts';
 import type { InitializeOptions, ProviderContract, ProviderRole, ProviderState, ProviderType } from './roles.ts';
 
@@ -32,6 +33,11 @@ export abstract class Provider<C extends object> implements ProviderContract, As
    * object.
    */
   readonly #handedOut = new WeakMap<Observable<unknown>, Observable<unknown>>();
+  readonly #adviseOnce = oncePerKind((sentence) => this.logger.warn(`${this.name}: ${sentence}`));
+  /** Logs a warning about the configuration, once, as soon as the provider is initialized. */
+  protected readonly advise = (sentence: string): void => {
+    if (this.#state$.value !== 'uninitialized') this.#adviseOnce(sentence);
+  };
   #logger: Logger | undefined;
   #starting: Run | undefined;
   #stopping: Promise<void> | undefined;

@@ -46,7 +46,6 @@ describe('AlphaFlux: address', () => {
   });
 
   const wrong: readonly (readonly [AlphaFluxConfig['options'], string])[] = [
-    [{ model: 'flux' }, 'options.model'],
     [{ eagerEotThreshold: 0.2 }, 'options.eagerEotThreshold'],
     [{ eagerEotThreshold: 0.8 }, 'at most eotThreshold (0.7)'],
     [{ eagerEotThreshold: 0.6, eotThreshold: 0.5 }, 'at most eotThreshold (0.5)'],

@@ -228,7 +228,6 @@ describe('EpsilonSTT: the session is asked for by HTTP', () => {
     [{ endpointing: 0 }, 'endpointing'],
     [{ maximumDurationWithoutEndpointing: 4 }, 'maximumDurationWithoutEndpointing'],
     [{ languages: 'en' }, 'languages'],
-    [{ region: 'mars' }, 'region'],
   ];
   for (const [config, key] of wrong) {
     it(`refuses ${JSON.stringify(config)}`, async () => {

@@ -212,7 +212,6 @@ describe('KappaSTT: address and credential', () => {
     [{ ...direct, recognitionMode: 'chat' as 'dictation' }, 'recognitionMode'],
     [{ ...direct, outputFormat: 'full' as 'simple' }, 'outputFormat'],
     [{ ...direct, segmentationSilenceTimeoutMs: 50 }, 'segmentationSilenceTimeoutMs'],
-    [{ ...direct, profanity: 'none' as 'raw' }, 'profanity'],
     [{ ...direct, endpoint: 'http://far.example' }, 'unencrypted'],
   ];
   for (const [config, what] of wrong) {

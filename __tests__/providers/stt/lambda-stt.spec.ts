@@ -203,7 +203,6 @@ describe('LambdaSTT: address and credential', () => {
     [{ ...direct, mediaEncoding: 'mp3' as 'pcm' }, 'mediaEncoding'],
     [{ ...direct, sampleRate: 4_000 }, 'sampleRate'],
     [{ ...direct, sampleRate: 96_000 }, 'sampleRate'],
-    [{ ...direct, partialResultsStability: 'some' as 'low' }, 'partialResultsStability'],
     [
       { ...direct, partialResultsStability: 'low', enablePartialResultsStabilization: false },
       'partialResultsStability',

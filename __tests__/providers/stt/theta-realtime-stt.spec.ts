@@ -145,9 +145,7 @@ describe('ThetaRealtimeSTT: address, credential and settings', () => {
 
   const wrong: readonly (readonly [ThetaRealtimeSTTConfig, string])[] = [
     [{}, 'apiKey'],
-    [{ apiKey: 'k', turnDetection: { type: 'vad' as 'server_vad' } }, 'turnDetection.type'],
     [{ apiKey: 'k', turnDetection: { threshold: 2 } }, 'turnDetection.threshold'],
-    [{ apiKey: 'k', noiseReduction: 'far' as 'far_field' }, 'noiseReduction'],
     [{ apiKey: 'k', model: 'gpt-realtime-whisper', prompt: 'x' }, 'prompt'],
     [{ apiKey: 'k', delay: 'low' }, 'delay'],
     [{ apiKey: 'k', keywords: ['x'] }, 'keywords'],

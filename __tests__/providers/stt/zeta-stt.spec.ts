@@ -122,7 +122,6 @@ describe('ZetaSTT: the first message and the credential', () => {
 
   const wrong: readonly (readonly [ZetaSTTConfig, string])[] = [
     [{ audioFormat: 'wav' } as object, 'audioFormat'],
-    [{ operatingPoint: 'best' } as object, 'operatingPoint'],
     [{ endOfUtteranceSilenceTrigger: 2.1 }, 'endOfUtteranceSilenceTrigger'],
     [{ maxDelay: 0.5 }, 'maxDelay'],
     [{ maxDelay: 1, endOfUtteranceSilenceTrigger: 1 }, 'maxDelay must be more than'],

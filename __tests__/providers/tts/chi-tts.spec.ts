@@ -322,7 +322,6 @@ describe('ChiTTS', () => {
     [{ volume: 0 }, 'volume must be a number from 0.01 to 10, not 0'],
     [{ pitch: 0.5 }, 'pitch must be a whole number from -12 to 12, not 0.5'],
     [{ sampleRate: 48000 as 44100 }, 'sampleRate must be 8000, 16000, 22050, 24000, 32000 or 44100, not 48000'],
-    [{ bitrate: 1 as 32000 }, 'bitrate must be 32000, 64000, 128000 or 256000, not 1'],
     [{ channels: 3 as 2 }, 'channels must be 1 or 2, not 3'],
     [{ wordTimings: true }, 'wordTimings requires audioFormat pcm or wav'],
     [{ wordTimings: true, audioFormat: 'flac' }, 'wordTimings requires audioFormat pcm or wav'],

@@ -197,7 +197,6 @@ describe('GammaTTS', () => {
     [{ style: 2 }, 'style must be a number from 0 to 1, not 2'],
     [{ speed: 0.6 }, 'speed must be a number from 0.7 to 1.2, not 0.6'],
     [{ inactivityTimeout: 181 }, 'inactivityTimeout must be a whole number from 1 to 180, not 181'],
-    [{ applyTextNormalization: 'maybe' as 'on' }, 'applyTextNormalization must be auto, on or off, not "maybe"'],
     [{ seed: 1.5 }, 'seed must be a whole number from 0 to 4294967295, not 1.5'],
     [{ chunkLengthSchedule: [40] }, 'chunkLengthSchedule must contain whole numbers from 50 to 500'],
     [{ chunkLengthSchedule: [50.5] }, 'chunkLengthSchedule must contain whole numbers from 50 to 500'],

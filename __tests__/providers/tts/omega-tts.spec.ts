@@ -275,7 +275,6 @@ describe('OmegaTTS', () => {
     [{ voiceId: '' }, 'voiceId is missing'],
     [{ region: '' }, 'region is missing'],
     [{ region: 'evil.example/' }, 'region must look like us-east-1'],
-    [{ engine: 'fast' as 'neural' }, 'engine must be neural, generative, long-form or standard, not "fast"'],
     [{ outputFormat: 'wav' as 'pcm' }, 'outputFormat must be mp3, ogg_vorbis, ogg_opus, pcm, mulaw or alaw, not "wav"'],
     [{ outputFormat: 'pcm', sampleRate: 24000 }, 'sampleRate must be 16000 or 8000, not 24000'],
     [{ outputFormat: 'ogg_opus', sampleRate: 24000 }, 'sampleRate must be 48000, not 24000'],

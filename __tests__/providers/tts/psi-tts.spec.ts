@@ -220,7 +220,6 @@ describe('PsiTTS', () => {
   const wrong: readonly (readonly [PsiTTSConfig, string])[] = [
     [{ speed: 0.4 }, 'speed must be a number from 0.5 to 2, not 0.4'],
     [{ format: 'flac' as 'mp3' }, 'format must be mp3, wav, pcm or opus, not "flac"'],
-    [{ latency: 'fast' as 'low' }, 'latency must be normal, balanced or low, not "fast"'],
     [{ format: 'mp3', sampleRate: 24000 }, 'sampleRate must be 32000 or 44100, not 24000'],
     [{ format: 'opus', sampleRate: 44100 }, 'sampleRate must be 48000, not 44100'],
     [{ chunkLength: 99 }, 'chunkLength must be a number from 100 to 300, not 99'],

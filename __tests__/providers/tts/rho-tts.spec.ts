@@ -328,7 +328,6 @@ describe('RhoTTS', () => {
     [{ voiceId: '' }, 'voiceId is missing'],
     [{ audioFormat: 'flac' as 'mp3' }, 'audioFormat must be mp3, wav, ogg, aac, pcm or ulaw, not "flac"'],
     [{ audioFormat: 'wav', sampleRate: 8000 }, 'sampleRate must be 24000 or 48000, not 8000'],
-    [{ bitrate: 100 as 128 }, 'bitrate must be 32, 64, 96, 128 or 160, not 100'],
     [{ pitch: 101 }, 'pitch must be a number from -83 to 100, not 101'],
     [{ speed: 0.4 }, 'speed must be a number from 0.5 to 100, not 0.4'],
     [{ volume: 200 }, 'volume must be a number from -100 to 100, not 200'],

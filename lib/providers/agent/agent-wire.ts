@@ -140,8 +140,8 @@ export interface AgentWire<C, S> {
   readonly retiring?: readonly RetiringModel[];
   /** Functions that run here, before `onFunctionCall` is asked. Default: none. */
   tools?(this: void, config: Readonly<C>): readonly AgentTool[];
-  /** A conflict that the rules cannot express, as a sentence; `undefined` if there is none. */
-  conflict?(this: void, config: Readonly<C>): string | undefined;
+  /** A conflict that the rules cannot express, as a sentence; `undefined` if there is none. `advise` logs a warning. */
+  conflict?(this: void, config: Readonly<C>, advise: (sentence: string) => void): string | undefined;
   /** The format of the user's audio unless configured. */
   input(this: void, config: Readonly<C>): AudioMetadata;
   /** The format of the agent's audio, once the service is ready. */

@@ -1,15 +1,15 @@
 import type { AudioEncoding, AudioMetadata } from '../../audio/types.ts';
-import type { ConfigRules } from '../../core/config-rule.ts';
+import { unknownValue, type ConfigRules } from '../../core/config-rule.ts';
 import { ownEntry, type WireObject } from '../../core/guard.ts';
 import type { ToolDefinition } from '../../core/messages.ts';
 import type { AgentText } from '../../core/roles.ts';
 import type { AgentConfig, AgentContext } from './agent-wire.ts';
 
-/** Language model types: our names, and the wire's. */
-export type AlphaThinkType = keyof typeof thinkTypes | (typeof thinkTypes)[keyof typeof thinkTypes];
+/** Language model types: our names, and the wire's; others pass through, with a warning. */
+export type AlphaThinkType = keyof typeof thinkTypes | (typeof thinkTypes)[keyof typeof thinkTypes] | (string & {});
 
-/** Voice types: our names, and the wire's. */
-export type AlphaSpeakType = keyof typeof speakTypes | (typeof speakTypes)[keyof typeof speakTypes];
+/** Voice types: our names, and the wire's; others pass through, with a warning. */
+export type AlphaSpeakType = keyof typeof speakTypes | (typeof speakTypes)[keyof typeof speakTypes] | (string & {});
 
 /** A third party's address and headers (which hold a credential of yours: not for browsers). */
 export interface AlphaEndpoint {
@@ -95,6 +95,8 @@ const thinkTypes = {
   'search-vendor': 'google',
   'fast-inference': 'groq',
   'cloud-bedrock': 'aws_bedrock',
+  nvidia: 'nvidia',
+  deepgram: 'deepgram',
 } as const;
 
 const speakTypes = {
@@ -123,10 +125,10 @@ export const alphaRules: ConfigRules = {
 };
 
 /** What is wrong with the configured models and voices, as a sentence; `undefined` if nothing. */
-export function alphaConflict(config: AlphaAgentConfig): string | undefined {
+export function alphaConflict(config: AlphaAgentConfig, advise: (sentence: string) => void): string | undefined {
   const problems = [
-    ...listOf(config.think).map((think) => providerProblem('think', think, thinkTypes)),
-    ...listOf(config.speak).map((speak) => providerProblem('speak', speak, speakTypes)),
+    ...listOf(config.think).map((think) => providerProblem('think', think, thinkTypes, advise)),
+    ...listOf(config.speak).map((speak) => providerProblem('speak', speak, speakTypes, advise)),
   ];
   return problems.find((problem) => problem !== undefined);
 }
@@ -214,11 +216,11 @@ function providerProblem(
   key: 'think' | 'speak',
   { provider, endpoint }: AlphaThink | AlphaSpeak,
   types: Readonly<Record<string, string>>,
+  advise: (sentence: string) => void,
 ): string | undefined {
   const type = translated(provider.type, types);
-  if (!Object.values(types).includes(type)) {
-    return `${key}.provider.type must be one of ${Object.keys(types).join(', ')}, not ${JSON.stringify(provider.type)}`;
-  }
+  const isKnown = Object.values(types).includes(type);
+  if (!isKnown) advise(unknownValue(`${key}.provider.type`, provider.type, Object.keys(types)));
   const isMissing = needEndpoint.has(type) || (key === 'speak' && type === 'open_ai');
   return isMissing && !endpoint ? `${key}.endpoint is missing: ${provider.type} has no default address` : undefined;
 }

@@ -20,9 +20,9 @@ export interface OmicronAgentConfig extends AgentConfig {
   /** Functions that the model may call: they run themselves, or `onFunctionCall` runs them. Default: none. */
   readonly tools?: readonly AgentTool[];
   /** Whether the model falls silent while a function runs, or may go on talking. Default: the model's. */
-  readonly functionBehavior?: 'blocking' | 'non-blocking';
+  readonly functionBehavior?: 'blocking' | 'non-blocking' | (string & {});
   /** When it speaks of a result that it did not wait for; `silent` is never. Default: the service's, `when-idle`. */
-  readonly functionScheduling?: 'interrupt' | 'when-idle' | 'silent';
+  readonly functionScheduling?: 'interrupt' | 'when-idle' | 'silent' | (string & {});
   /** What was said before this session. */
   readonly context?: { readonly messages: readonly { readonly role: AgentText['role']; readonly content: string }[] };
   /** How the service detects the user's turns; `false` leaves it to `startTurn()` and `endTurn()`. */
@@ -34,7 +34,7 @@ export interface OmicronAgentConfig extends AgentConfig {
   /** Longest reply, in tokens. Default: no limit. */
   readonly maxOutputTokens?: number;
   /** How long the model may think; `gemini-3.8-live` refuses any. Default: the model's. */
-  readonly thinkingLevel?: 'minimal' | 'low' | 'medium' | 'high';
+  readonly thinkingLevel?: 'minimal' | 'low' | 'medium' | 'high' | (string & {});
   /** When the oldest of the conversation is forgotten; `false` ends a session when it is full, after 15 minutes. */
   readonly compression?: OmicronAgentCompression | false;
   /** Further fields of the wire's `setup`; these take precedence. Default: none. */
@@ -51,9 +51,9 @@ export type OmicronAgentVoice =
 /** How {@link OmicronAgent} detects the user's turns. */
 export interface OmicronAgentTurnDetection {
   /** How readily a voice counts as one. Default: the service's, `high`. */
-  readonly startSensitivity?: 'low' | 'high';
+  readonly startSensitivity?: 'low' | 'high' | (string & {});
   /** How readily a turn counts as over. Default: the service's, `high`. */
-  readonly endSensitivity?: 'low' | 'high';
+  readonly endSensitivity?: 'low' | 'high' | (string & {});
   /** Voice before a turn begins, in milliseconds. Default: the service's. */
   readonly prefixPaddingMs?: number;
   /** Silence that ends a turn, in milliseconds. Default: the service's. */
@@ -85,15 +85,15 @@ export const omicronAgentRules: ConfigRules = {
   language: { type: 'text' },
   instructions: { type: 'text' },
   greeting: { type: 'text' },
-  functionBehavior: { oneOf: ['blocking', 'non-blocking'] },
-  functionScheduling: { oneOf: ['interrupt', 'when-idle', 'silent'] },
-  'turnDetection.startSensitivity': { oneOf: ['low', 'high'] },
-  'turnDetection.endSensitivity': { oneOf: ['low', 'high'] },
+  functionBehavior: { known: ['blocking', 'non-blocking'] },
+  functionScheduling: { known: ['interrupt', 'when-idle', 'silent'] },
+  'turnDetection.startSensitivity': { known: ['low', 'high'] },
+  'turnDetection.endSensitivity': { known: ['low', 'high'] },
   'turnDetection.prefixPaddingMs': { min: 0, integer: true },
   'turnDetection.silenceDurationMs': { min: 0, integer: true },
   temperature: { min: 0, max: 2 },
   maxOutputTokens: { min: 1, integer: true },
-  thinkingLevel: { oneOf: ['minimal', 'low', 'medium', 'high'] },
+  thinkingLevel: { known: ['minimal', 'low', 'medium', 'high'] },
   'compression.triggerTokens': { min: 1, integer: true },
   'compression.targetTokens': { min: 1, integer: true },
   functionTimeoutMs: { min: 1 },

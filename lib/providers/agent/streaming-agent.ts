@@ -232,7 +232,8 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
   }
 
   protected override configProblem(): string | undefined {
-    return configProblem(this.config, this.#wire.rules) ?? this.#wire.conflict?.(this.config);
+    const { rules, conflict } = this.#wire;
+    return configProblem(this.config, rules, this.advise) ?? conflict?.(this.config, this.advise);
   }
 
   protected override onInitialize(): void {

@@ -33,7 +33,7 @@ export interface ThetaAgentConfig extends AgentConfig, ThetaAccount {
   /** How the service detects the user's turns; `false` leaves it to `startTurn()` and `endTurn()`. Default: by silence. */
   readonly turnDetection?: ThetaAgentTurnDetection | false;
   /** For a microphone close to the mouth, or across the room. Default: none. */
-  readonly noiseReduction?: 'near_field' | 'far_field';
+  readonly noiseReduction?: 'near_field' | 'far_field' | (string & {});
   /** How the user's words are written down; the model itself hears the audio. */
   readonly transcription?: ThetaAgentTranscription;
   /** Times the usual speed, 0.25 to 1.5. Default: 1. */
@@ -41,7 +41,7 @@ export interface ThetaAgentConfig extends AgentConfig, ThetaAccount {
   /** Longest reply, in tokens, 1 to 4,096. Default: no limit. */
   readonly maxOutputTokens?: number;
   /** How long the model may think; only models that reason. Default: the service's. */
-  readonly reasoningEffort?: 'minimal' | 'low' | 'medium' | 'high' | 'xhigh';
+  readonly reasoningEffort?: 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | (string & {});
   /** The encoding of the agent's audio: linear16 at 24,000 Hz, or mulaw or alaw at 8,000 Hz. Default: linear16. */
   readonly outputEncoding?: 'linear16' | 'mulaw' | 'alaw';
   /** Further fields of the wire's `session`; these take precedence. Default: none. */
@@ -78,19 +78,19 @@ export const thetaAgentRules: ConfigRules = {
   model: { type: 'text', default: 'gpt-realtime-2.1' },
   instructions: { type: 'text' },
   greeting: { type: 'text' },
-  'turnDetection.type': { oneOf: ['server_vad', 'semantic_vad'] },
+  'turnDetection.type': { known: ['server_vad', 'semantic_vad'] },
   'turnDetection.threshold': { min: 0, max: 1 },
   'turnDetection.prefixPaddingMs': { min: 0, integer: true },
   'turnDetection.silenceDurationMs': { min: 0, integer: true },
   'turnDetection.idleTimeoutMs': { min: 5_000, max: 30_000, integer: true },
-  'turnDetection.eagerness': { oneOf: ['low', 'medium', 'high', 'auto'] },
-  noiseReduction: { oneOf: ['near_field', 'far_field'] },
+  'turnDetection.eagerness': { known: ['low', 'medium', 'high', 'auto'] },
+  noiseReduction: { known: ['near_field', 'far_field'] },
   'transcription.model': { type: 'text' },
   'transcription.language': { type: 'text' },
   'transcription.prompt': { type: 'text' },
   speed: { min: 0.25, max: 1.5 },
   maxOutputTokens: { min: 1, max: 4_096, integer: true },
-  reasoningEffort: { oneOf: ['minimal', 'low', 'medium', 'high', 'xhigh'] },
+  reasoningEffort: { known: ['minimal', 'low', 'medium', 'high', 'xhigh'] },
   outputEncoding: { oneOf: ['linear16', 'mulaw', 'alaw'] },
   functionTimeoutMs: { min: 1 },
 };

@@ -115,7 +115,7 @@ export interface AlphaFluxConfig extends StreamingSTTConfig {
 const english = 'flux-general-en';
 
 const rules: ConfigRules = {
-  'options.model': { oneOf: [english, 'flux-general-multi'], wire: 'model', default: english },
+  'options.model': { known: [english, 'flux-general-multi'], wire: 'model', default: english },
   'options.eagerEotThreshold': { min: 0.3, max: 0.9, wire: 'eager_eot_threshold' },
   'options.eotThreshold': { min: 0.5, max: 1, wire: 'eot_threshold' },
   'options.eotTimeoutMs': { min: 500, max: 60_000, integer: true, wire: 'eot_timeout_ms' },

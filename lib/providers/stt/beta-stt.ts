@@ -63,7 +63,7 @@ export interface BetaSTTOptions extends StreamingSTTConfig {
   /** What the agent said last; Universal-3 family. */
   readonly agentContext?: string;
   /** What to optimize for; Universal-3 family. Default: the service's. */
-  readonly mode?: 'min_latency' | 'balanced' | 'max_accuracy';
+  readonly mode?: 'min_latency' | 'balanced' | 'max_accuracy' | (string & {});
   /** Whether partial results arrive steadily, not just at pauses; Universal-3 family. Default: false. */
   readonly continuousPartials?: boolean;
   /** Milliseconds of speech before the service reports it, 0 to 1,000; Universal-3 family. */
@@ -99,7 +99,7 @@ export const betaRules: Readonly<Record<string, BetaRule>> = {
   filterProfanity: { type: 'boolean', wire: 'filter_profanity', live: true },
   prompt: { type: 'text', wire: 'prompt', live: true, u3: true },
   agentContext: { type: 'text', wire: 'agent_context', live: true, u3: true },
-  mode: { oneOf: ['min_latency', 'balanced', 'max_accuracy'], wire: 'mode', u3: true },
+  mode: { known: ['min_latency', 'balanced', 'max_accuracy'], wire: 'mode', u3: true },
   continuousPartials: { type: 'boolean', wire: 'continuous_partials', u3: true },
   interruptionDelay: { min: 0, max: 1_000, integer: true, wire: 'interruption_delay', live: true, u3: true },
 };

@@ -45,7 +45,7 @@ export interface EpsilonSTTOptions {
   /** Words to listen for, such as names. Default: none. */
   readonly customVocabulary?: readonly (string | EpsilonVocabulary)[];
   /** Where the service runs. Default: the service's. */
-  readonly region?: 'eu-west' | 'us-west';
+  readonly region?: 'eu-west' | 'us-west' | (string & {});
 }
 
 /** Configuration of {@link EpsilonSTT}. */
@@ -77,7 +77,7 @@ export const epsilonSTTRules: ConfigRules = {
   codeSwitching: { type: 'boolean' },
   endpointing: { min: 0.01, max: 10, wire: 'endpointing', default: endingSeconds },
   maximumDurationWithoutEndpointing: { min: 5, max: 60, wire: true, default: 60 },
-  region: { oneOf: ['eu-west', 'us-west'] },
+  region: { known: ['eu-west', 'us-west'] },
 };
 
 /** The state of one of the service's sessions. */

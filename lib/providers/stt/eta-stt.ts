@@ -21,7 +21,7 @@ export interface EtaSTTOptions {
   /** A vocabulary uploaded to the service beforehand; English only. */
   readonly customVocabularyId?: string;
   /** Which generation of models to use. Default: the service's, by language. */
-  readonly transcriber?: 'machine' | 'machine_v2';
+  readonly transcriber?: 'machine' | 'machine_v2' | (string & {});
   /** Whether words name their speaker; requires `machine_v2`. Default: false. */
   readonly enableSpeakerSwitch?: boolean;
   /** Whether final results omit punctuation, capitals and number formatting; English and Spanish. Default: false. */
@@ -29,7 +29,7 @@ export interface EtaSTTOptions {
   /** Whether interim results have times and confidence, at some loss of accuracy. Default: false. */
   readonly detailedPartials?: boolean;
   /** What to optimize for; English and Spanish with `machine_v2`. Default: the service's, `speed`. */
-  readonly priority?: 'speed' | 'accuracy';
+  readonly priority?: 'speed' | 'accuracy' | (string & {});
   /** A text of up to 512 characters that the service stores with the job. */
   readonly metadata?: string;
   /** Seconds after which the service deletes the job, 0 to 2,592,000. */
@@ -69,10 +69,10 @@ export const etaSTTRules: Readonly<Record<string, EtaRule>> = {
   removeDisfluencies: { ...flag, only: ['en'] },
   customVocabularyId: { type: 'text', wire: true, only: ['en'] },
   skipPostprocessing: { ...flag, only: ['en', 'es'] },
-  priority: { oneOf: ['speed', 'accuracy'], wire: true, only: ['en', 'es'], v2: true },
+  priority: { known: ['speed', 'accuracy'], wire: true, only: ['en', 'es'], v2: true },
   enableSpeakerSwitch: { ...flag, v2: true },
   maxSegmentDurationSeconds: { min: 5, max: 30, integer: true, wire: true },
-  transcriber: { oneOf: ['machine', 'machine_v2'], wire: true },
+  transcriber: { known: ['machine', 'machine_v2'], wire: true },
   detailedPartials: flag,
   metadata: { maxLength: 512, wire: true },
   deleteAfterSeconds: { min: 0, max: 2_592_000, integer: true, wire: true },

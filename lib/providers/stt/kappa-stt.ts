@@ -6,16 +6,8 @@ import type { Query } from '../../core/remote-provider.ts';
 import type { SocketRequest } from '../../transport/reconnecting-socket.ts';
 import { readUsp, riffHeader, uspAudio, uspId, uspText } from './kappa-stt-messages.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
-import {
-  type Failures,
-  type STTContext,
-  type STTEffect,
-  type STTStep,
-  type STTWire,
-  completed,
-  heard,
-  silenceInGaps,
-} from './stt-wire.ts';
+import type { Failures, STTContext, STTEffect, STTStep, STTWire } from './stt-wire.ts';
+import { completed, heard, silenceInGaps } from './stt-wire.ts';
 
 /** Configuration of {@link KappaSTT}. An `apiKey` factory must return tokens, unless `authType` is `token`. */
 export interface KappaSTTConfig extends StreamingSTTConfig, KappaSTTOptions {
@@ -31,13 +23,14 @@ export interface KappaSTTConfig extends StreamingSTTConfig, KappaSTTOptions {
 }
 
 const modes = { conversation: 'Conversation', interactive: 'Interactive', dictation: 'Dictation' } as const;
+const segmentations: Readonly<Record<string, string>> = { default: 'Normal', semantic: 'Semantic' };
 
 /** Additional options of {@link KappaSTT}. */
 export interface KappaSTTOptions {
   /** Whether detailed results have word times. Default: true. */
   readonly wordLevelTimestamps?: boolean;
   /** How profanities are handled. Default: the service's, `masked`. */
-  readonly profanity?: 'masked' | 'removed' | 'raw';
+  readonly profanity?: 'masked' | 'removed' | 'raw' | (string & {});
   /** Initial silence that ends a turn without words, in milliseconds. Default: the service's. */
   readonly initialSilenceTimeoutMs?: number;
   /** Silence that ends a phrase, 100 to 5,000 milliseconds. Default: the service's, some 500. */
@@ -45,7 +38,7 @@ export interface KappaSTTOptions {
   /** Longest phrase, 20,000 to 70,000 milliseconds; then it ends in mid-speech. Default: the service's. */
   readonly segmentationMaximumTimeMs?: number;
   /** What ends a phrase: silence, or with `semantic` the end of a sentence. Default: the service's, silence. */
-  readonly segmentationStrategy?: 'default' | 'semantic';
+  readonly segmentationStrategy?: 'default' | 'semantic' | (string & {});
   /** Languages to identify, BCP 47, at most 10: results name the one spoken. Default: `language` alone. */
   readonly languages?: readonly string[];
   /** When the language is identified: at the start, of at most 4, or again and again. Default: `continuous`. */
@@ -72,12 +65,12 @@ export const kappaSTTRules: ConfigRules = {
   recognitionMode: { oneOf: Object.keys(modes) },
   customModelId: { type: 'text', wire: 'cid' },
   outputFormat: { oneOf: ['simple', 'detailed'], wire: 'format', default: 'simple' },
-  profanity: { oneOf: ['masked', 'removed', 'raw'], wire: 'profanity' },
+  profanity: { known: ['masked', 'removed', 'raw'], wire: 'profanity' },
   wordLevelTimestamps: { type: 'boolean' },
   initialSilenceTimeoutMs: { min: 0, integer: true, wire: 'initialSilenceTimeoutMs' },
   segmentationSilenceTimeoutMs: { min: 100, max: 5_000, integer: true, wire: 'segmentationSilenceTimeoutMs' },
   segmentationMaximumTimeMs: { min: 20_000, max: 70_000, integer: true },
-  segmentationStrategy: { oneOf: ['default', 'semantic'] },
+  segmentationStrategy: { known: ['default', 'semantic'] },
   languages: { type: 'texts', maxLength: 10 },
   languageIdentification: { oneOf: ['atStart', 'continuous'] },
   enableSpeakerDiarization: { type: 'boolean' },
@@ -114,10 +107,10 @@ function kappaQuery(config: KappaSTTConfig): Query {
 /** What ends a phrase; `undefined` for the service's own way. */
 function segmentationOf(config: KappaSTTConfig): WireObject | undefined {
   const { segmentationSilenceTimeoutMs: silenceMs, segmentationMaximumTimeMs: maximumMs } = config;
-  const isTimed = silenceMs !== undefined || maximumMs !== undefined;
-  if (!isTimed && config.segmentationStrategy === undefined) return undefined;
-  const mode = isTimed ? 'Custom' : config.segmentationStrategy === 'semantic' ? 'Semantic' : 'Normal';
-  return { mode, segmentationSilenceTimeoutMs: silenceMs, segmentationForcedTimeoutMs: maximumMs };
+  const mode = (silenceMs ?? maximumMs) === undefined ? config.segmentationStrategy : 'Custom';
+  if (mode === undefined) return undefined;
+  const timeouts = { segmentationSilenceTimeoutMs: silenceMs, segmentationForcedTimeoutMs: maximumMs };
+  return { mode: segmentations[mode] ?? mode, ...timeouts };
 }
 
 /** A stretch of audio in which the service tells speakers apart, across connections. */

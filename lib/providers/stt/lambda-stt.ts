@@ -37,7 +37,7 @@ export interface LambdaSTTConfig extends StreamingSTTConfig, LambdaSTTOptions {
   /** Whether partial results change less, at some loss of accuracy. Default: false. */
   readonly enablePartialResultsStabilization?: boolean;
   /** How soon words stop changing; turns stabilization on. Default: the service's, `high`. */
-  readonly partialResultsStability?: 'high' | 'medium' | 'low';
+  readonly partialResultsStability?: 'high' | 'medium' | 'low' | (string & {});
   /** Detects which of `languageOptions` is spoken. Default: false. */
   readonly identifyLanguage?: boolean;
   /** The languages that may be spoken: two or more, one dialect of each. */
@@ -74,7 +74,7 @@ export interface LambdaSTTOptions {
   /** Vocabulary filters, with language identification. */
   readonly vocabularyFilterNames?: readonly string[];
   /** How filtered words are handled. Default: the service's. */
-  readonly vocabularyFilterMethod?: 'remove' | 'mask' | 'tag';
+  readonly vocabularyFilterMethod?: 'remove' | 'mask' | 'tag' | (string & {});
   /** Tells speakers apart; `metadata.words` name them. Default: false. */
   readonly showSpeakerLabel?: boolean;
   /**
@@ -84,9 +84,9 @@ export interface LambdaSTTOptions {
   /** A custom language model, with `languageCode`. */
   readonly languageModelName?: string;
   /** Labels personal data; not with `contentRedactionType`. */
-  readonly contentIdentificationType?: 'PII';
+  readonly contentIdentificationType?: 'PII' | (string & {});
   /** Removes personal data. */
-  readonly contentRedactionType?: 'PII';
+  readonly contentRedactionType?: 'PII' | (string & {});
   /** Kinds of personal data, such as `NAME`; requires one of the two keys above. Default: all. */
   readonly piiEntityTypes?: readonly string[];
   /** A UUID for the session; a newer session with the same id ends the older one. Default: the service's. */
@@ -94,13 +94,13 @@ export interface LambdaSTTOptions {
   /** How long the service lets a session be resumed, 1 to 300 minutes. */
   readonly sessionResumeWindow?: number;
   /** Whether numbers and the like are in written or spoken form. Default: the service's, `WRITTEN`. */
-  readonly transcriptFormat?: 'WRITTEN' | 'SPOKEN';
+  readonly transcriptFormat?: 'WRITTEN' | 'SPOKEN' | (string & {});
 }
 
 /** Rules for the keys that become query parameters under their own names, in the service's spelling. */
 const told: ConfigRules = {
   enablePartialResultsStabilization: { type: 'boolean' },
-  partialResultsStability: { oneOf: ['high', 'medium', 'low'] },
+  partialResultsStability: { known: ['high', 'medium', 'low'] },
   identifyLanguage: { type: 'boolean' },
   identifyMultipleLanguages: { type: 'boolean' },
   languageOptions: { type: 'texts' },
@@ -109,16 +109,16 @@ const told: ConfigRules = {
   vocabularyFilterName: {},
   vocabularyNames: { type: 'texts' },
   vocabularyFilterNames: { type: 'texts' },
-  vocabularyFilterMethod: { oneOf: ['remove', 'mask', 'tag'] },
+  vocabularyFilterMethod: { known: ['remove', 'mask', 'tag'] },
   showSpeakerLabel: { type: 'boolean' },
   enableChannelIdentification: { type: 'boolean' },
   languageModelName: {},
-  contentIdentificationType: { oneOf: ['PII'] },
-  contentRedactionType: { oneOf: ['PII'] },
+  contentIdentificationType: { known: ['PII'] },
+  contentRedactionType: { known: ['PII'] },
   piiEntityTypes: { type: 'texts' },
   sessionId: {},
   sessionResumeWindow: { min: 1, max: 300, integer: true },
-  transcriptFormat: { oneOf: ['WRITTEN', 'SPOKEN'] },
+  transcriptFormat: { known: ['WRITTEN', 'SPOKEN'] },
 };
 
 /** Rules for the keys, and their query parameters. */

@@ -205,7 +205,7 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
   }
 
   protected override configProblem(): string | undefined {
-    const problem = configProblem(this.config, { ...streamingRules, ...this.#wire.rules });
+    const problem = configProblem(this.config, { ...streamingRules, ...this.#wire.rules }, this.advise);
     return problem ?? this.#wire.conflict?.(this.config, this.isProxyMode);
   }
 

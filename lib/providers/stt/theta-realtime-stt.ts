@@ -31,7 +31,7 @@ export interface ThetaRealtimeSTTConfig extends StreamingSTTConfig, ThetaRealtim
   /** How the service detects the end of an utterance; `null` leaves it to {@link ThetaRealtimeSTT.finalize}. */
   readonly turnDetection?: ThetaTurnDetection | null;
   /** For a microphone close to the mouth, or across the room. Default: none. */
-  readonly noiseReduction?: 'near_field' | 'far_field';
+  readonly noiseReduction?: 'near_field' | 'far_field' | (string & {});
 }
 
 /** A model of {@link ThetaRealtimeSTT}; others are passed through. */
@@ -49,7 +49,7 @@ export interface ThetaRealtimeSTTOptions {
   /** Words to listen for; `gpt-transcribe` and `gpt-live-transcribe` only. */
   readonly keywords?: readonly string[];
   /** How long words may take, for better accuracy; `gpt-realtime-whisper` only. Default: the service's. */
-  readonly delay?: 'minimal' | 'low' | 'medium' | 'high' | 'xhigh';
+  readonly delay?: 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | (string & {});
   /** Whether results have a confidence. Default: false. */
   readonly includeLogprobs?: boolean;
   /** The organization to bill. */
@@ -65,14 +65,14 @@ const rules: ConfigRules = {
   model: { type: 'text', wire: 'model', default: defaultModel },
   language: { type: 'text' },
   prompt: { type: 'text', wire: 'prompt' },
-  'turnDetection.type': { oneOf: ['server_vad', 'semantic_vad'] },
+  'turnDetection.type': { known: ['server_vad', 'semantic_vad'] },
   'turnDetection.threshold': { min: 0, max: 1 },
   'turnDetection.prefixPaddingMs': { min: 0, integer: true },
   'turnDetection.silenceDurationMs': { min: 0, integer: true },
-  'turnDetection.eagerness': { oneOf: ['low', 'medium', 'high', 'auto'] },
-  noiseReduction: { oneOf: ['near_field', 'far_field'] },
+  'turnDetection.eagerness': { known: ['low', 'medium', 'high', 'auto'] },
+  noiseReduction: { known: ['near_field', 'far_field'] },
   keywords: { type: 'texts', wire: 'keywords' },
-  delay: { oneOf: ['minimal', 'low', 'medium', 'high', 'xhigh'], wire: 'delay' },
+  delay: { known: ['minimal', 'low', 'medium', 'high', 'xhigh'], wire: 'delay' },
   includeLogprobs: { type: 'boolean' },
 };
 

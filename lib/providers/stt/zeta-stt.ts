@@ -39,7 +39,7 @@ export interface ZetaSTTConfig extends ZetaSTTOptions {
   /** Hz; below 12,000 the service uses its telephony model. Default: that of the audio. */
   readonly sampleRate?: number;
   /** The accuracy level. Default: the service's, `standard`. */
-  readonly operatingPoint?: 'standard' | 'enhanced';
+  readonly operatingPoint?: 'standard' | 'enhanced' | (string & {});
   /** Seconds of silence that end an utterance, 0 to 2; with 0 only `forceEndOfUtterance()` does. Default: 0.75. */
   readonly endOfUtteranceSilenceTrigger?: number;
   /** Tells speakers apart; `metadata.words` name them. Default: false. */
@@ -84,7 +84,7 @@ export interface ZetaSTTOptions extends StreamingSTTConfig {
   /** Seconds after which words are final at the latest, 0.7 to 4, and more than the silence trigger. Default: 1, or as much as that needs. */
   readonly maxDelay?: number;
   /** Whether a number or a date in progress may take longer. Default: the service's, `flexible`. */
-  readonly maxDelayMode?: 'flexible' | 'fixed';
+  readonly maxDelayMode?: 'flexible' | 'fixed' | (string & {});
   /** Whether results mark numbers, dates and the like. Default: false. */
   readonly enableEntities?: boolean;
   /** Omits hesitation; English. Default: false. */
@@ -119,7 +119,7 @@ export const zetaSTTRules: Readonly<Record<string, ZetaRule>> = {
   audioFormat: { oneOf: Object.keys(zetaEncodings) },
   sampleRate: { min: 1, integer: true },
   interimResults: { type: 'boolean', wire: 'enable_partials', default: true, live: true },
-  operatingPoint: { oneOf: ['standard', 'enhanced'], wire: 'model' },
+  operatingPoint: { known: ['standard', 'enhanced'], wire: 'model' },
   endOfUtteranceSilenceTrigger: {
     min: 0,
     max: 2,
@@ -135,7 +135,7 @@ export const zetaSTTRules: Readonly<Record<string, ZetaRule>> = {
   outputLocale: { type: 'text', wire: true },
   domain: { type: 'text', wire: true },
   maxDelay: { min: 0.7, max: 4, wire: true, live: true },
-  maxDelayMode: { oneOf: ['flexible', 'fixed'], wire: true, live: true },
+  maxDelayMode: { known: ['flexible', 'fixed'], wire: true, live: true },
   enableEntities: { type: 'boolean', wire: true },
   removeDisfluencies: {
     type: 'boolean',

@@ -80,7 +80,7 @@ export interface ChiTTSConfig extends RequestTTSConfig {
   /** 8000, 16000, 22050, 24000, 32000 or 44100 Hz. Default: 32000. */
   readonly sampleRate?: 8000 | 16000 | 22050 | 24000 | 32000 | 44100;
   /** bit/s, of `mp3`: 32000, 64000, 128000 or 256000. Default: the service's, 128000. */
-  readonly bitrate?: 32000 | 64000 | 128000 | 256000;
+  readonly bitrate?: number;
   /** 1 is mono, 2 stereo. Default: 1. */
   readonly channels?: 1 | 2;
   /** The language by its English name, such as `French` or `Chinese,Yue`, or `auto`. */
@@ -141,7 +141,7 @@ const voiceRules: ConfigRules = {
 const audioRules: ConfigRules = {
   audioFormat: { oneOf: Object.keys(formats), default: 'mp3', wire: 'format' },
   sampleRate: { oneOf: [8000, 16000, 22050, 24000, 32000, 44100], wire: true },
-  bitrate: { oneOf: [32000, 64000, 128000, 256000], wire: true },
+  bitrate: { known: [32000, 64000, 128000, 256000], wire: true },
   channels: { oneOf: [1, 2], wire: 'channel' },
 };
 

@@ -68,7 +68,7 @@ export interface GammaTTSConfig extends TTSConfig {
   /** Seconds without a message after which the service ends a context; 1 to 180. Default: 180. */
   readonly inactivityTimeout?: number;
   /** Whether numbers and dates are spelled out. Default: the service's, `auto`. */
-  readonly applyTextNormalization?: 'auto' | 'on' | 'off';
+  readonly applyTextNormalization?: 'auto' | 'on' | 'off' | (string & {});
   /** Whether SSML in the text is interpreted. Default: the service's, false. */
   readonly enableSsmlParsing?: boolean;
   /** False stores nothing at the vendor; enterprise accounts only. Default: the service's, true. */
@@ -225,7 +225,7 @@ const wire: SocketWire<GammaTTSConfig, Heard> = {
     style: part,
     speed: { min: 0.7, max: 1.2 },
     inactivityTimeout: { min: 1, max: 180, integer: true },
-    applyTextNormalization: { oneOf: ['auto', 'on', 'off'] },
+    applyTextNormalization: { known: ['auto', 'on', 'off'] },
     seed: { min: 0, max: 4_294_967_295, integer: true },
   }),
   problem: (config) => {

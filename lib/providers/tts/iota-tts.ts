@@ -33,7 +33,7 @@ export interface IotaTTSConfig extends RequestTTSConfig {
   /** Such as `en-US-Neural2-F`. Default: the service's choice for the language. */
   readonly voiceName?: string;
   /** `MALE` or `FEMALE`, if no `voiceName` decides it. */
-  readonly ssmlGender?: 'MALE' | 'FEMALE';
+  readonly ssmlGender?: 'MALE' | 'FEMALE' | (string & {});
   /** Default: `MP3`; `LINEAR16` for an output that cannot decode, such as a phone. */
   readonly audioEncoding?: IotaTTSEncoding | 'auto';
   /** 0.25 to 4; the service currently accepts at most 2, so more is sent as 2. Default: the service's, 1. */
@@ -69,7 +69,7 @@ const maxAnswerBytes = 96 * 1024 * 1024;
 /** Rules for the keys, and the names of those in the service's `audioConfig`. */
 export const iotaTTSRules: ConfigRules = {
   audioEncoding: { oneOf: Object.keys(formats), wire: 'audioEncoding', default: 'MP3' },
-  ssmlGender: { oneOf: ['MALE', 'FEMALE'] },
+  ssmlGender: { known: ['MALE', 'FEMALE'] },
   speakingRate: { min: 0.25, max: 4, wire: 'speakingRate', toWire: (rate: number) => Math.min(rate, fastestRate) },
   pitch: { min: -20, max: 20, wire: 'pitch' },
   volumeGainDb: { min: -96, max: 16, wire: 'volumeGainDb' },

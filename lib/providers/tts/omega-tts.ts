@@ -23,7 +23,7 @@ import { marksIn, wordsAt, type ByteMark } from './words/speech-marks.ts';
 export type OmegaTTSFormat = 'mp3' | 'ogg_vorbis' | 'ogg_opus' | 'pcm' | 'mulaw' | 'alaw';
 
 /** An engine of {@link OmegaTTS}; the voice and the region must support it. */
-export type OmegaTTSEngine = 'neural' | 'generative' | 'long-form' | 'standard';
+export type OmegaTTSEngine = 'neural' | 'generative' | 'long-form' | 'standard' | (string & {});
 
 /** Configuration of {@link OmegaTTS}. `apiKey` and `authType` have no effect: requests are signed with `credentials`. */
 export interface OmegaTTSConfig extends RequestTTSConfig, AwsConfig {
@@ -93,7 +93,7 @@ const meanings: Readonly<Record<string, HttpErrorFacts>> = {
 /** Rules for the keys, and their names in a request. */
 export const omegaTTSRules: ConfigRules = {
   voiceId: { required: true, wire: 'VoiceId' },
-  engine: { oneOf: ['neural', 'generative', 'long-form', 'standard'], wire: 'Engine', default: 'neural' },
+  engine: { known: ['neural', 'generative', 'long-form', 'standard'], wire: 'Engine', default: 'neural' },
   languageCode: { wire: 'LanguageCode' },
   lexiconNames: {
     type: 'texts',

@@ -38,7 +38,7 @@ export interface PsiTTSConfig extends RequestTTSConfig {
   /** Default: `mp3`; `wav` for an output that cannot decode, such as a phone. All stream. */
   readonly format?: PsiTTSFormat | 'auto';
   /** `balanced` answers sooner, `low` soonest. Default: `normal`. */
-  readonly latency?: 'normal' | 'balanced' | 'low';
+  readonly latency?: 'normal' | 'balanced' | 'low' | (string & {});
   /** wav, pcm: 8000 to 44100 Hz (default 44100); mp3: 32000 or 44100 (default); opus: 48000. */
   readonly sampleRate?: number;
   /** 0.5 to 2. */
@@ -50,9 +50,9 @@ export interface PsiTTSConfig extends RequestTTSConfig {
   /** Text normalization: numbers and dates are spelled out, in English and Chinese. */
   readonly normalize?: boolean;
   /** kbit/s: 64, 128 or 192. */
-  readonly mp3Bitrate?: 64 | 128 | 192;
+  readonly mp3Bitrate?: number;
   /** bit/s: -1000 (automatic), 24000, 32000, 48000 or 64000. */
-  readonly opusBitrate?: -1000 | 24000 | 32000 | 48000 | 64000;
+  readonly opusBitrate?: number;
   /** 100 to 300; 100 gives the most even flow. */
   readonly chunkLength?: number;
   /** 0 to 100. */
@@ -97,11 +97,11 @@ const part = { min: 0, max: 1, wire: true } as const;
 /** Rules for the keys, and their names in a request. */
 export const psiTTSRules: ConfigRules = {
   format: { oneOf: Object.keys(formats), wire: true, default: 'mp3' },
-  latency: { oneOf: ['normal', 'balanced', 'low'], wire: true, default: 'normal' },
+  latency: { known: ['normal', 'balanced', 'low'], wire: true, default: 'normal' },
   referenceId: { wire: true },
   sampleRate: { wire: true },
-  mp3Bitrate: { oneOf: [64, 128, 192], wire: true },
-  opusBitrate: { oneOf: [-1000, 24000, 32000, 48000, 64000], wire: true },
+  mp3Bitrate: { known: [64, 128, 192], wire: true },
+  opusBitrate: { known: [-1000, 24000, 32000, 48000, 64000], wire: true },
   speed: { min: 0.5, max: 2, wire: true },
   volume: { wire: true },
   normalizeLoudness: { wire: true },

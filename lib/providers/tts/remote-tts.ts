@@ -190,7 +190,8 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
   }
 
   protected override configProblem(): string | undefined {
-    return this.#service.problem?.(this.config) ?? configProblem(this.config, this.#service.rules(this.config));
+    const problem = this.#service.problem?.(this.config);
+    return problem ?? configProblem(this.config, this.#service.rules(this.config), this.advise);
   }
 
   protected override socketCredentials(key: string): SocketCredentials {

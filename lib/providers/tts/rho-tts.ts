@@ -38,7 +38,7 @@ export interface RhoTTSConfig extends RequestTTSConfig {
   /** pcm: 8000 to 48000 Hz; wav: 24000 or 48000; mp3: 24000 or 22050; ulaw: 8000. Default: 24000, ulaw 8000. */
   readonly sampleRate?: number;
   /** Of mp3, in kbit/s: 32, 64, 96, 128 or 160. Default: 128. */
-  readonly bitrate?: 32 | 64 | 96 | 128 | 160;
+  readonly bitrate?: number;
   /** BCP 47, such as `en-US`. Default: automatic. */
   readonly language?: string;
   /** The emotion of plain text; SSML specifies its own. */
@@ -191,7 +191,7 @@ function wireOf(): RequestWire<RhoTTSConfig> {
       voiceId: { required: true, type: 'text' },
       audioFormat: { oneOf: Object.keys(rhoFormats) },
       sampleRate: { oneOf: formatOf(config).sampleRates },
-      bitrate: { oneOf: [32, 64, 96, 128, 160] },
+      bitrate: { known: [32, 64, 96, 128, 160] },
       emotion: { type: 'text' },
       pitch: { min: -83, max: 100 },
       speed: { min: 0.5, max: 100 },
