@@ -64,6 +64,14 @@ test('an application that imports one name pays for it alone', async () => {
   assert(code.length < 2000, `VoiceError alone takes ${code.length} bytes`);
 });
 
+test('a page that asks the proxy for tokens ships nothing of the proxy', async () => {
+  const { code, imports } = await bundle(`export { proxyToken } from 'rxvoice/proxy';`, {
+    ...{ platform: 'browser', minify: true },
+  });
+  assert(code.length < 1000, `proxyToken() alone takes ${code.length} bytes`);
+  assert.deepEqual(imports, []);
+});
+
 test('a page ships at first neither what only some pages need nor what initialize() brings', async () => {
   const later = {
     name: 'later',

@@ -1,8 +1,20 @@
 /** What a service takes and we do not know yet, a gateway's headers, a proxy's query: all of it passes, last. */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { firstValueFrom, timeout } from 'rxjs';
+import { filter, firstValueFrom, Subject, timeout } from 'rxjs';
 import { WebSocketServer } from 'ws';
+import {
+  AlphaAgent,
+  DeltaSTT,
+  EpsilonSTT,
+  GammaTTS,
+  IotaSTT,
+  KappaSTT,
+  PiTTS,
+  ThetaRealtimeSTT,
+  ZetaSTT,
+} from '../../lib/index.ts';
+import { AlphaTTS } from '../../lib/providers/tts/alpha-tts.ts';
 import type { Message } from '../../lib/core/messages.ts';
 import type { RemoteConfig } from '../../lib/core/remote-provider.ts';
 import { CompatibleLLM } from '../../lib/providers/llm/compatible-llm.ts';
@@ -35,9 +47,12 @@ describe('the escape hatch', () => {
   let server: Server;
   let sockets: WebSocketServer;
   let seen: Seen[];
+  /** What is sent over sockets. */
+  let said$: Subject<string>;
   const providers: { dispose(): Promise<void> }[] = [];
   beforeEach(async () => {
     seen = [];
+    said$ = new Subject();
     server = createServer((request, response) => {
       const url = new URL(request.url ?? '', 'http://local');
       const chunks: Buffer[] = [];
@@ -50,9 +65,12 @@ describe('the escape hatch', () => {
       });
     });
     sockets = new WebSocketServer({ server });
-    sockets.on('connection', (_socket, request) =>
-      seen.push({ url: new URL(request.url ?? '', 'ws://local'), headers: request.headers, body: undefined }),
-    );
+    sockets.on('connection', (socket, request) => {
+      seen.push({ url: new URL(request.url ?? '', 'ws://local'), headers: request.headers, body: undefined });
+      socket.on('message', (data: Buffer) => said$.next(data.toString()));
+      // Some services greet before they are told anything.
+      for (const type of ['Welcome', 'session.created']) socket.send(JSON.stringify({ type }));
+    });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   });
   afterEach(async () => {
@@ -128,6 +146,63 @@ describe('the escape hatch', () => {
     expect(url.searchParams.get('tenant')).toBe('a');
     expect(url.searchParams.has('model')).toBe(false);
     expect(headers).toMatchObject({ 'x-gateway': 'eu', authorization: 'Token k' });
+  });
+
+  interface Talks {
+    initialize(): Promise<void>;
+    dispose(): Promise<void>;
+  }
+  const listens = (
+    stt: Talks & { connect(): Promise<void>; sendAudio(chunk: { data: Uint8Array<ArrayBuffer> }): void },
+  ) =>
+    [
+      stt,
+      () => {
+        void stt.connect().catch(() => undefined);
+        stt.sendAudio({ data: new Uint8Array(32_000).fill(1) });
+      },
+    ] as const;
+  const speaks = (tts: Talks & Pick<AlphaTTS, 'speak'>) =>
+    [tts, () => void tts.speak(['Hello.']).subscribe({ error: () => undefined })] as const;
+  const talking: Readonly<Record<string, (config: object) => readonly [Talks, () => void]>> = {
+    AlphaAgent: (config) => listens(new AlphaAgent(config)),
+    DeltaSTT: (config) => listens(new DeltaSTT(config)),
+    KappaSTT: (config) => listens(new KappaSTT({ ...config, region: 'westeurope' })),
+    ThetaRealtimeSTT: (config) => listens(new ThetaRealtimeSTT(config)),
+    ZetaSTT: (config) => listens(new ZetaSTT(config)),
+    AlphaTTS: (config) => speaks(new AlphaTTS(config)),
+    GammaTTS: (config) => speaks(new GammaTTS({ ...config, voiceId: 'v' })),
+    PiTTS: (config) => speaks(new PiTTS({ ...config, voiceId: 'v' })),
+  };
+  for (const [name, create] of Object.entries(talking)) {
+    it(`${name}: extraBody is in the messages of its socket, last`, async () => {
+      const said = firstValueFrom(said$.pipe(filter((text) => text.includes('brand_new'))));
+      const [provider, begin] = create({ proxyUrl: address(), extraBody: { brand_new: { on: true } } });
+      await ready(provider);
+      begin();
+      expect(await said).toContain('"brand_new":{"on":true}');
+    });
+  }
+
+  it('AlphaAgent: a new field of its agent joins those that it has', async () => {
+    const said = firstValueFrom(said$.pipe(filter((text) => text.includes('"Settings"'))));
+    const extraBody = { flags: ['beta'], agent: { greeting: 'Hi!', brand_new: 1 } };
+    const agent = await ready(new AlphaAgent({ proxyUrl: address(), greeting: 'Hello!', extraBody }));
+    void agent.connect().catch(() => undefined);
+    const settings = JSON.parse(await said) as { agent: object };
+    expect(settings).toMatchObject({ flags: ['beta'], agent: { greeting: 'Hi!', brand_new: 1 } });
+    expect(Object.keys(settings.agent)).toEqual(expect.arrayContaining(['listen', 'think', 'speak']));
+  });
+
+  it('so have the requests of speech-to-text', async () => {
+    const config = { proxyUrl: address(), extraBody: { brand_new: { on: true } }, reconnect: false as const };
+    const epsilon = await ready(new EpsilonSTT(config));
+    await epsilon.connect().catch(() => undefined);
+    expect(seen.at(-1)).toMatchObject({ url: { pathname: '/v2/live' }, body: config.extraBody });
+    const iota = await ready(new IotaSTT({ ...config, encoding: 'FLAC', sampleRate: 16_000 }));
+    await iota.transcribe(new Blob(['fLaC'])).then(undefined, () => undefined);
+    expect(seen.at(-1)).toMatchObject({ url: { pathname: '/v1/speech:recognize' }, body: config.extraBody });
+    expect(seen.at(-1)?.body).toHaveProperty('config.languageCode');
   });
 
   it('headers of our own may be replaced, whatever their case', async () => {

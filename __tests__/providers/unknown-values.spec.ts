@@ -2,6 +2,7 @@
  * Unknown enum values pass through with a warning: services add values faster than libraries list them. What goes wrong
  * otherwise: a documented value that is refused here, or a misspelt one that nobody is told of.
  */
+import { silentLogger, type Logger } from '../../lib/core/logger.ts';
 import {
   AlphaAgent,
   AlphaFlux,
@@ -20,7 +21,6 @@ import {
   ThetaAgent,
   ThetaRealtimeSTT,
   ZetaSTT,
-  type Logger,
   type Provider,
 } from 'rxvoice';
 
@@ -96,7 +96,7 @@ describe('Unknown enum values pass through with a warning', () => {
 /** An initialized provider, and what it warns of. */
 async function initialized<P extends Provider<object>>(provider: P): Promise<{ provider: P; warnings: string[] }> {
   const warnings: string[] = [];
-  const logger: Logger = { error() {}, warn: (line) => void warnings.push(line), info() {}, debug() {} };
+  const logger: Logger = { ...silentLogger, warn: (line) => void warnings.push(line) };
   await provider.initialize({ logger });
   return { provider, warnings };
 }

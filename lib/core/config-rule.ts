@@ -148,7 +148,7 @@ const valueAt = (config: object, key: string): unknown => key.split('.').reduce<
 const member = (value: unknown, key: string): unknown =>
   typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
 
-const quoted = (value: unknown): string => `${JSON.stringify(value)}`.slice(0, 40);
+const quoted = (value: unknown): string => (JSON.stringify(value) as string | undefined)?.slice(0, 40) ?? typeof value;
 
 const wordFor = (value: unknown): string => (typeof value === 'number' ? 'number' : 'text');
 

@@ -1,6 +1,6 @@
 import type { AudioEncoding, AudioMetadata } from '../../audio/types.ts';
 import { unknownValue, type ConfigRules } from '../../core/config-rule.ts';
-import { ownEntry, type WireObject } from '../../core/guard.ts';
+import { asObject, ownEntry, type WireObject } from '../../core/guard.ts';
 import type { ToolDefinition } from '../../core/messages.ts';
 import type { AgentText } from '../../core/roles.ts';
 import type { AgentConfig, AgentContext } from './agent-wire.ts';
@@ -76,6 +76,8 @@ export interface AlphaAgentConfig extends AgentConfig {
   readonly experimental?: boolean;
   /** Keeps the session out of the vendor's training data. Default: false. */
   readonly mipOptOut?: boolean;
+  /** Additional fields of the wire's `Settings`, its `agent` field by field; these take precedence. Default: none. */
+  readonly extraBody?: Readonly<Record<string, unknown>>;
 }
 
 /** A session's settings: the configuration and all updates since. */
@@ -141,7 +143,7 @@ export function messagesOf({ config, history }: AgentContext<AlphaAgentConfig>):
 /** The `Settings` message. */
 export function settingsOf(state: AlphaState, given: AgentContext<AlphaAgentConfig>): WireObject {
   const { config, input, history } = given;
-  const { tags, experimental, mipOptOut, greeting } = config;
+  const { tags, experimental, mipOptOut, greeting, extraBody } = config;
   const { think, speak, listen, prompts } = state;
   const messages = messagesOf(given);
   return {
@@ -150,6 +152,7 @@ export function settingsOf(state: AlphaState, given: AgentContext<AlphaAgentConf
     experimental,
     mip_opt_out: mipOptOut,
     audio: { input: formatOf(input), output: { ...formatOf(monoOf(config.audio?.output, 24_000)), container: 'none' } },
+    ...extraBody,
     agent: {
       listen: listenOf(listen),
       think: thinkOf(think, prompts),
@@ -157,6 +160,7 @@ export function settingsOf(state: AlphaState, given: AgentContext<AlphaAgentConf
       // A resumed conversation is not greeted again.
       greeting: history.length > 0 ? undefined : greeting,
       context: messages.length > 0 ? { messages: messages.map((each) => ({ type: 'History', ...each })) } : undefined,
+      ...asObject(extraBody?.['agent']),
     },
   };
 }

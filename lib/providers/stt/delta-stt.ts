@@ -54,6 +54,8 @@ export interface DeltaSTTOptions extends StreamingSTTConfig {
   readonly clientReferenceId?: string;
   /** Additional keys of the service's first message; see its docs. */
   readonly parameters?: Readonly<Record<string, unknown>>;
+  /** Additional fields of the service's first message, under the service's own names; these take precedence. Default: none. */
+  readonly extraBody?: Readonly<Record<string, unknown>>;
 }
 
 /**
@@ -233,7 +235,7 @@ export class DeltaSTT extends StreamingSTT<DeltaSTTConfig, DeltaUtterance> {
 
 /** The first message. */
 function deltaStart(config: DeltaSTTConfig, { encoding, sampleRate, channels }: AudioMetadata): WireObject {
-  const { language, context, translation, parameters } = config;
+  const { language, context, translation, parameters, extraBody } = config;
   const { languageHints = language === undefined ? undefined : [language] } = config;
   return {
     audio_format: nameOf(encodings, encoding),
@@ -243,6 +245,7 @@ function deltaStart(config: DeltaSTTConfig, { encoding, sampleRate, channels }: 
     ...(context && { context }),
     ...(translation && { translation: translationOf(translation) }),
     ...parameters,
+    ...extraBody,
   };
 }
 
@@ -252,8 +255,8 @@ function translationOf({ to = '', between }: DeltaTranslation): WireObject {
   return { type: 'two_way', language_a: a, language_b: b };
 }
 
-function translates({ translation, parameters }: DeltaSTTConfig): boolean {
-  return (translation ?? parameters?.['translation']) !== undefined;
+function translates({ translation, parameters, extraBody }: DeltaSTTConfig): boolean {
+  return (translation ?? (extraBody ?? parameters)?.['translation']) !== undefined;
 }
 
 /** Prepares for the next connection: it hears the last final word again, which may still grow. */

@@ -38,6 +38,8 @@ export interface EpsilonVocabulary {
 
 /** Additional options of {@link EpsilonSTT}. */
 export interface EpsilonSTTOptions {
+  /** Additional fields of the request for a session, under the service's own names; these take precedence. Default: none. */
+  readonly extraBody?: Readonly<Record<string, unknown>>;
   /** The number of channels; the service bills each. Default: 1. */
   readonly channels?: number;
   /** Seconds after which an utterance ends even in mid-speech, 5 to 60. Default: 60; the service's own is 5. */
@@ -234,6 +236,7 @@ function sessionOf(config: EpsilonSTTConfig, { encoding, sampleRate, channels }:
       receive_realtime_processing_events: false,
       receive_post_processing_events: false,
     },
+    ...config.extraBody,
   };
 }
 

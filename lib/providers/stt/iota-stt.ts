@@ -31,6 +31,8 @@ export type IotaSTTModel =
 
 /** Configuration of {@link IotaSTT}. */
 export interface IotaSTTConfig extends RemoteConfig {
+  /** Additional fields of each request, under the service's own names; these take precedence. Default: none. */
+  readonly extraBody?: Readonly<Record<string, unknown>>;
   /** BCP 47. Default: `en-US`. */
   readonly language?: string;
   /** The encoding of recordings. Default: as the recording or the audio's format specifies. */
@@ -118,7 +120,10 @@ export class IotaSTT extends BatchSTT<IotaSTTConfig> {
         ...this.transportOptions,
         url: this.resolveUrl('/v1/speech:recognize'),
         headers: async () => ({ 'X-goog-api-key': this.isProxyMode ? undefined : await this.resolveApiKey() }),
-        json: { config: this.#recognitionConfig(recording), audio: { content: encodeBase64(recording.data) } },
+        json: {
+          ...{ config: this.#recognitionConfig(recording), audio: { content: encodeBase64(recording.data) } },
+          ...this.config.extraBody,
+        },
         timeouts: { firstByteMs: requestTimeoutMs },
         errorOf,
       }),

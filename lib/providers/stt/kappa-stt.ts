@@ -27,6 +27,8 @@ const segmentations: Readonly<Record<string, string>> = { default: 'Normal', sem
 
 /** Additional options of {@link KappaSTT}. */
 export interface KappaSTTOptions {
+  /** Additional fields of each turn's `speech.context`, under the service's own names; these take precedence. Default: none. */
+  readonly extraBody?: Readonly<Record<string, unknown>>;
   /** Whether detailed results have word times. Default: true. */
   readonly wordLevelTimestamps?: boolean;
   /** How profanities are handled. Default: the service's, `masked`. */
@@ -157,6 +159,7 @@ function kappaContext(config: KappaSTTConfig, speakers: KappaSpeakers): WireObje
     ...(phrases.length > 0 && {
       dgi: { groups: [{ type: 'Generic', items: phrases.map((text) => ({ text })) }], bias: 1 },
     }),
+    ...config.extraBody,
   };
 }
 

@@ -46,6 +46,8 @@ export type ThetaRealtimeSTTModel =
 
 /** Additional options of {@link ThetaRealtimeSTT}. */
 export interface ThetaRealtimeSTTOptions {
+  /** Additional fields of the wire's `session`, under the service's own names; these take precedence. Default: none. */
+  readonly extraBody?: Readonly<Record<string, unknown>>;
   /** Words to listen for; `gpt-transcribe` and `gpt-live-transcribe` only. */
   readonly keywords?: readonly string[];
   /** How long words may take, for better accuracy; `gpt-realtime-whisper` only. Default: the service's. */
@@ -361,5 +363,6 @@ function sessionOf(config: ThetaRealtimeSTTConfig, encoding: AudioEncoding): Wir
       },
     },
     ...(includeLogprobs && { include: ['item.input_audio_transcription.logprobs'] }),
+    ...config.extraBody,
   };
 }

@@ -100,6 +100,8 @@ export interface ZetaSTTOptions extends StreamingSTTConfig {
   readonly volumeThreshold?: number;
   /** Additional keys of the service's `transcription_config`, as in its docs. */
   readonly parameters?: Readonly<Record<string, unknown>>;
+  /** Additional fields of the service's first message, under the service's own names; these take precedence. Default: none. */
+  readonly extraBody?: Readonly<Record<string, unknown>>;
 }
 
 /** A key's rule (the vendor's limits), and its place in the service's settings: `a.b` is `b` of the object `a`. */
@@ -185,6 +187,7 @@ function zetaStart(config: ZetaSTTConfig, { encoding, sampleRate }: AudioMetadat
       translation_config: { target_languages: translation.to.map(languageOf), enable_partials: interimResults },
     }),
     ...(audioEvents.length > 0 && { audio_events_config: { types: audioEvents } }),
+    ...config.extraBody,
   };
 }
 

@@ -25,6 +25,8 @@ export type AlphaTTSFormat = 'linear16' | 'mulaw' | 'alaw';
 
 /** Configuration of {@link AlphaTTS}. Voice and format are fixed for a connection: a change opens a new one. */
 export interface AlphaTTSConfig extends TTSConfig {
+  /** Additional fields of each `Speak` message, under the service's own names; these take precedence. Default: none. */
+  readonly extraBody?: Readonly<Record<string, unknown>>;
   /** Default: `aura-2-thalia-en`. */
   readonly voice?: AlphaTTSVoice;
   /** Default: `linear16`. */
@@ -100,10 +102,12 @@ const wire: SocketWire<AlphaTTSConfig, undefined> = {
   },
   attribution: ({ limits: { charactersPerMinute = 2400, flushesPerMinute = 20 } = {} }) =>
     byOrder({ flush: '{"type":"Flush"}', flushReserve: 8, charactersPerMinute, flushesPerMinute }),
-  voice: () => () => ({
-    say: (text) => JSON.stringify({ type: 'Speak', text }),
-    cancel: '{"type":"Clear"}',
-  }),
+  voice:
+    ({ extraBody }) =>
+    () => ({
+      say: (text) => JSON.stringify({ type: 'Speak', text, ...extraBody }),
+      cancel: '{"type":"Clear"}',
+    }),
   farewell: ['{"type":"Close"}'],
   start: undefined,
   typeOf: ({ type }) => asString(type),

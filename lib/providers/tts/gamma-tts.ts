@@ -43,6 +43,8 @@ export interface GammaTTSDictionary {
 
 /** Configuration of {@link GammaTTS}. Voice, model and format are fixed for a connection: a change opens a new one. */
 export interface GammaTTSConfig extends TTSConfig {
+  /** Additional fields of the message that opens an utterance, under the service's own names; these take precedence. Default: none. */
+  readonly extraBody?: Readonly<Record<string, unknown>>;
   /** The id of a voice, including cloned ones. Required. */
   readonly voiceId: string;
   /** Default: `eleven_turbo_v2_5`. The vendor recommends `flash_v2_5`, which answers sooner. */
@@ -147,6 +149,7 @@ function voiceOf(config: GammaTTSConfig): ContextVoice {
       pronunciation_dictionary_id: id,
       version_id: versionId,
     })),
+    ...config.extraBody,
   };
   return (id) => {
     const message = (body: object): string => JSON.stringify({ ...body, context_id: id });

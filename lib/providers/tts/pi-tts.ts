@@ -20,6 +20,8 @@ export type PiTTSEncoding = 'pcm_s16le' | 'pcm_f32le' | 'pcm_mulaw' | 'pcm_alaw'
 
 /** Configuration of {@link PiTTS}. Changes take effect from the next utterance on. */
 export interface PiTTSConfig extends TTSConfig {
+  /** Additional fields of each message of an utterance, under the service's own names; these take precedence. Default: none. */
+  readonly extraBody?: Readonly<Record<string, unknown>>;
   /** The id of a voice, including cloned ones. Required. */
   readonly voiceId: string;
   /** Default: `sonic-3`. The service has retired `sonic`, `sonic-english` and `sonic-multilingual`. */
@@ -104,6 +106,7 @@ function voiceOf(config: PiTTSConfig): ContextVoice {
     max_buffer_delay_ms: maxBufferDelayMs,
     pronunciation_dict_id: pronunciationDictId,
     ...mannerOf(config),
+    ...config.extraBody,
   };
   return (id) => {
     const say = (transcript: string, hasMore: boolean): string =>
