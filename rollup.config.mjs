@@ -52,7 +52,9 @@ const declarations = {
   name: 'declarations',
   generateBundle(_options, bundle) {
     for (const chunk of Object.values(bundle)) {
-      chunk.code = portable(chunk.code).replace(/\.d\.cts(?=['"])/g, '.cjs');
+      // With tabs, as the code: TypeScript indents by four spaces.
+      const tabbed = chunk.code.replace(/^(?: {4})+/gm, ({ length }) => '\t'.repeat(length / 4));
+      chunk.code = portable(tabbed).replace(/\.d\.cts(?=['"])/g, '.cjs');
       if (!chunk.isEntry) continue;
       const path = `./${posix.basename(chunk.fileName, '.d.cts')}.cjs`;
       const source = `export * from '${path}';\n`;

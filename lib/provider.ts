@@ -46,7 +46,8 @@ export { StreamingAgent } from './providers/agent/streaming-agent.ts';
 export { TrackInput, type TrackInputConfig } from './providers/input/track-input.ts';
 export type { ChatAnswer } from './providers/llm/chat-answer.ts';
 export { chatWire, type ChatConfig, type ChatForm, type ChatProfile } from './providers/llm/chat-completions.ts';
-export { ChatLLM, type LLMConfig } from './providers/llm/chat-llm.ts';
+export { ChatLLM } from './providers/llm/chat-llm.ts';
+export type { LLMConfig } from './providers/llm/llm-config.ts';
 export { compatibleProfile } from './providers/llm/compatible-llm.ts';
 export type { MessageAnswer } from './providers/llm/message-answer.ts';
 export type {

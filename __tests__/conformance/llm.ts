@@ -3,7 +3,8 @@ import { firstValueFrom, lastValueFrom, toArray, type Observable } from 'rxjs';
 import type { VoiceError } from '../../lib/core/errors.ts';
 import { silentLogger, type Logger } from '../../lib/core/logger.ts';
 import type { GenerateOptions, LLMEvent, Message } from '../../lib/core/messages.ts';
-import type { ChatLLM, LLMConfig } from '../../lib/providers/llm/chat-llm.ts';
+import type { ChatLLM } from '../../lib/providers/llm/chat-llm.ts';
+import type { LLMConfig } from '../../lib/providers/llm/llm-config.ts';
 import { llmContract } from '../../lib/testing/contracts/model-and-voice.ts';
 import {
   bodyJson,

@@ -98,7 +98,7 @@ describe('collectDigits()', () => {
   });
 
   it('refuses a secret that a pipeline would tell', () => {
-    expect(() => collectDigits({ events$: NEVER }, { secret: true })).toThrow(/a secret needs the phone/);
+    expect(() => collectDigits({ events$: NEVER }, { secret: true })).toThrow(/secret needs the phone itself/);
   });
 });
 

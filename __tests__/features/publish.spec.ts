@@ -217,7 +217,7 @@ describe('publish()', () => {
 
   it('refuses options that cannot work', () => {
     const pipeline = { events$: NEVER } as unknown as Pipeline;
-    expect(() => publish(pipeline, new MemorySink(), { callId: 'a.b' })).toThrow(/callId may have letters/);
-    expect(() => publish(pipeline, new MemorySink(), { maxWaiting: 0 })).toThrow(/maxWaiting must be from 1/);
+    expect(() => publish(pipeline, new MemorySink(), { callId: 'a.b' })).toThrow(/callId may contain only letters/);
+    expect(() => publish(pipeline, new MemorySink(), { maxWaiting: 0 })).toThrow(/maxWaiting must be at least 1/);
   });
 });

@@ -379,7 +379,7 @@ describe('record()', () => {
     }
     const deaf = new Deaf({ scheduler });
     const without = new Pipeline({ providers: [new BufferInput(), ...others, deaf] });
-    expect(() => record(without, { consent: true })).toThrow(/FakeOutput cannot tell what was heard/);
+    expect(() => record(without, { consent: true })).toThrow(/FakeOutput does not report what was heard/);
     const opus = Object.assign(new BufferInput(), {
       getMetadata: () => ({ encoding: 'opus', sampleRate: 1, channels: 1 }),
     });

@@ -214,7 +214,7 @@ it('refuses two tools of one name, which the model could not tell apart', async 
     listTools: () => Promise.resolve({ tools: [tool('a.b'), tool('a_b')] }),
     callTool: () => Promise.resolve({}),
   };
-  await expect(mcpTools(client)).rejects.toThrow('two tools of the name a_b');
+  await expect(mcpTools(client)).rejects.toThrow('two tools named a_b');
 });
 
 it('does not read a list that never ends', async () => {

@@ -38,24 +38,26 @@ describe('keepRetrying', () => {
 
   it('passes an error unchanged that is not worth a retry', () => {
     marbles(({ expectObservable }) => {
-      const shouldRetry = (error: unknown): boolean => error !== 'over';
-      const errors = ['lost', 'over'];
-      const source$ = defer(() => throwError(() => errors.shift()));
-      expectObservable(source$.pipe(keepRetrying({ ...even, shouldRetry }))).toBe('--#', undefined, 'over');
+      const [lost, over] = [new Error('lost'), new Error('over')];
+      const shouldRetry = (error: unknown): boolean => error !== over;
+      const attempts$ = [throwError(() => lost), throwError(() => over)];
+      const source$ = defer(() => attempts$.shift() ?? NEVER);
+      expectObservable(source$.pipe(keepRetrying({ ...even, shouldRetry }))).toBe('--#', undefined, over);
     });
   });
 
   it('tells of each retry before its wait', () => {
     const retries: Retry[] = [];
+    const [one, two] = [new Error('one'), new Error('two')];
     marbles(({ expectObservable }) => {
-      const attempts$ = [throwError(() => 'one'), throwError(() => 'two'), of('a')];
+      const attempts$ = [throwError(() => one), throwError(() => two), of('a')];
       const source$ = defer(() => attempts$.shift() ?? NEVER);
       const result$ = source$.pipe(keepRetrying({ ...even, onRetry: (retry) => retries.push(retry) }));
       expectObservable(result$).toBe('------(a|)');
     });
     expect(retries).toEqual([
-      { error: 'one', attempt: 1, delayMs: 2 },
-      { error: 'two', attempt: 2, delayMs: 4 },
+      { error: one, attempt: 1, delayMs: 2 },
+      { error: two, attempt: 2, delayMs: 4 },
     ]);
   });
 });

@@ -6,5 +6,5 @@
  */
 export { natsSink, type NatsSinkOptions } from './nats-sink.ts';
 export { natsBoard, type BoardEvent, type CallBoard, type NatsBoardOptions } from './nats-board.ts';
-export type { NatsConnection, NatsMessage } from './link.ts';
+export type { NatsConnection, NatsMessage, NatsSubscription } from './link.ts';
 export type { BoardCall } from './watched-calls.ts';

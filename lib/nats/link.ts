@@ -2,11 +2,19 @@ import type { jetstream } from '@nats-io/jetstream';
 import { defer, filter, from, map, Observable, shareReplay, startWith, switchMap, take, tap } from 'rxjs';
 import { fromAsync } from '../stream/bridge.ts';
 
+/** A subscription to a subject. */
+export interface NatsSubscription {
+  /** Ends it. */
+  unsubscribe(): void;
+}
+
 /** A message of NATS. */
 export interface NatsMessage {
   readonly subject: string;
   readonly data: Uint8Array;
+  /** Its data as text. */
   string(): string;
+  /** Answers it; `false` if nobody waits for an answer. */
   respond(payload: string): boolean;
 }
 
@@ -15,13 +23,18 @@ export interface NatsMessage {
  * entry calls: the client's own declarations do not compile in every strict project.
  */
 export interface NatsConnection {
+  /** Whether it is closed for good. */
   isClosed(): boolean;
+  /** What becomes of it, such as `disconnect` and `reconnect`. */
   status(): AsyncIterable<{ readonly type: string }>;
+  /** Sends a message to all who have subscribed to its subject. */
   publish(subject: string, payload: Uint8Array): void;
+  /** Calls `callback` with each message of a subject. */
   subscribe(
     subject: string,
     options: { readonly callback: (error: Error | null, message: NatsMessage) => void },
-  ): { unsubscribe(): void };
+  ): NatsSubscription;
+  /** Sends a message and waits for the answer, `timeout` milliseconds at most. */
   request(subject: string, payload: string, options: { readonly timeout: number }): Promise<NatsMessage>;
 }
 

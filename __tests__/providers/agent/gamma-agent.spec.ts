@@ -118,7 +118,7 @@ describe('GammaAgent: a session', () => {
   for (const [what, config, message] of [
     ['no agent', { apiKey: 'k' }, /agentId is required/],
     ['an unknown format', { agentId: 'a', inputFormat: 'opus_48000' as never }, /inputFormat/],
-    ['two tools of one name', { agentId: 'a', tools: [{ name: 'a' }, { name: 'a' }] }, /two of the name a/],
+    ['two tools of one name', { agentId: 'a', tools: [{ name: 'a' }, { name: 'a' }] }, /two tools named a/],
     ['an impossible speed', { agentId: 'a', speed: 9 }, /speed/],
   ] as const) {
     it(`refuses ${what} at initialize()`, async () => {

@@ -95,7 +95,7 @@ describe('OmicronAgent: a session', () => {
 
   for (const [what, config, message] of [
     ['no credential', { apiKey: '' }, /credential/],
-    ['two tools of one name', { tools: [{ name: 'a' }, { name: 'a' }] }, /two of the name a/],
+    ['two tools of one name', { tools: [{ name: 'a' }, { name: 'a' }] }, /two tools named a/],
     ['a thinking level that the model refuses', { thinkingLevel: 'low' }, /refused by gemini-3\.8-live/],
     ['an impossible temperature', { temperature: 9 }, /temperature/],
   ] as const) {

@@ -1,7 +1,8 @@
 /** What one generation may ask for: each option in each service's own words, or left out with a warning. */
 import type { GenerateOptions, Message, ResponseSchema } from '../../../lib/core/messages.ts';
 import { CompatibleLLM } from '../../../lib/providers/llm/compatible-llm.ts';
-import type { ChatLLM, LLMConfig } from '../../../lib/providers/llm/chat-llm.ts';
+import type { ChatLLM } from '../../../lib/providers/llm/chat-llm.ts';
+import type { LLMConfig } from '../../../lib/providers/llm/llm-config.ts';
 import { MuLLM } from '../../../lib/providers/llm/mu-llm.ts';
 import { NuLLM } from '../../../lib/providers/llm/nu-llm.ts';
 import { OmicronLLM } from '../../../lib/providers/llm/omicron-llm.ts';

@@ -1,7 +1,8 @@
 /** What the user shows reaches every model that sees, in its service's own form, whatever repairs the history needs. */
 import type { Message, MessageImage } from '../../../lib/core/messages.ts';
 import { CompatibleLLM } from '../../../lib/providers/llm/compatible-llm.ts';
-import type { ChatLLM, LLMConfig } from '../../../lib/providers/llm/chat-llm.ts';
+import type { ChatLLM } from '../../../lib/providers/llm/chat-llm.ts';
+import type { LLMConfig } from '../../../lib/providers/llm/llm-config.ts';
 import { MuLLM } from '../../../lib/providers/llm/mu-llm.ts';
 import { NuLLM } from '../../../lib/providers/llm/nu-llm.ts';
 import { OmicronLLM } from '../../../lib/providers/llm/omicron-llm.ts';

@@ -3,7 +3,8 @@
  * `S:` what the service answers, a status and a type, then an event a line (or the body of a refusal).
  */
 import type { GenerateOptions, Message, ToolCall } from '../../../lib/core/messages.ts';
-import type { ChatLLM, LLMConfig } from '../../../lib/providers/llm/chat-llm.ts';
+import type { ChatLLM } from '../../../lib/providers/llm/chat-llm.ts';
+import type { LLMConfig } from '../../../lib/providers/llm/llm-config.ts';
 import { CompatibleLLM } from '../../../lib/providers/llm/compatible-llm.ts';
 import { MuLLM } from '../../../lib/providers/llm/mu-llm.ts';
 import { NuLLM } from '../../../lib/providers/llm/nu-llm.ts';

@@ -4,7 +4,7 @@ import type { GenerateOptions, Message, ToolCall, ToolDefinition } from '../../c
 import type { RetiringModel } from '../../core/retirement.ts';
 import { answerSchema } from './answer-schema.ts';
 import { chatAnswer, type ChatAnswer } from './chat-answer.ts';
-import type { LLMConfig } from './chat-llm.ts';
+import type { LLMConfig } from './llm-config.ts';
 import { chatContent } from './message-images.ts';
 import type { ModelContext, ModelRequest, ModelWire } from './model-wire.ts';
 import { repairHistory } from './repair-history.ts';

@@ -4,34 +4,11 @@ import { oncePerKind } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { GenerateOptions, LLMEvent, Message } from '../../core/messages.ts';
 import { OnDemand } from '../../core/on-demand.ts';
-import { type AuthType, type RemoteConfig, RemoteProvider } from '../../core/remote-provider.ts';
+import { type AuthType, RemoteProvider } from '../../core/remote-provider.ts';
 import type { ConnectionEvent, LLMProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
+import type { LLMConfig } from './llm-config.ts';
 import type { ExchangeHost, ModelExchange } from './model-exchange.ts';
 import type { ModelContext, ModelWire } from './model-wire.ts';
-
-/** Configuration of every language model behind a service. */
-export interface LLMConfig extends RemoteConfig {
-  /** The model's id. */
-  readonly model?: string;
-  /** Instructions placed before those in the messages. */
-  readonly systemPrompt?: string;
-  /** Maximum answer length, in tokens. */
-  readonly maxTokens?: number;
-  /** Texts at which generation stops. */
-  readonly stopSequences?: readonly string[];
-  /** Additional request fields, under the service's own names; these take precedence. */
-  readonly extraBody?: Readonly<Record<string, unknown>>;
-  /** Longest wait for the answer's first byte, in milliseconds. Default: 10,000. */
-  readonly firstByteTimeoutMs?: number;
-  /** Longest silence during an answer, in milliseconds; any byte counts. Default: 10,000. */
-  readonly idleTimeoutMs?: number;
-  /** Longest time during an answer without output from the model, in milliseconds. Default: 30,000. */
-  readonly tokenTimeoutMs?: number;
-  /** Retries after a transient failure, as long as nothing has been emitted. Default: 2. */
-  readonly maxRetries?: number;
-  /** Longest total wait for all retries, including waits the service asks for, in milliseconds. Default: 10,000. */
-  readonly retryBudgetMs?: number;
-}
 
 /**
  * A language model behind a service. A wire defines the requests and reads the answers; timeouts, retries and
@@ -80,8 +57,8 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
     return defer(() => {
       this.assertReady('generate');
       // What is ready has loaded it.
-      const answer$ = this.#exchange?.generate(messages, options) ?? EMPTY;
-      return answer$.pipe(takeUntil(this.aborted$('was disposed during an answer')));
+      const answer = this.#exchange?.generate(messages, options) ?? EMPTY;
+      return answer.pipe(takeUntil(this.aborted$('was disposed during an answer')));
     });
   }
 

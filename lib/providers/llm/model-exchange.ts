@@ -29,7 +29,7 @@ import {
   warmConnection,
 } from '../../transport/http.ts';
 import { isEventStream, mediaType, type ServerSentEvent, sse } from '../../transport/sse.ts';
-import type { LLMConfig } from './chat-llm.ts';
+import type { LLMConfig } from './llm-config.ts';
 import { modelErrorOf } from './model-errors.ts';
 import type { AnswerContext, ModelContext, ModelEffect, ModelRequest, ModelStep, ModelWire } from './model-wire.ts';
 

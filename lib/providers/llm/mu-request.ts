@@ -3,7 +3,7 @@ import { VoiceError } from '../../core/errors.ts';
 import { asObject, asObjects, type WireObject } from '../../core/guard.ts';
 import type { GenerateOptions, Message, ToolCall, ToolDefinition } from '../../core/messages.ts';
 import type { HttpRequestHeaders } from '../../transport/http.ts';
-import type { LLMConfig } from './chat-llm.ts';
+import type { LLMConfig } from './llm-config.ts';
 import { imageBlocks } from './message-images.ts';
 import type { ModelContext, ModelRequest } from './model-wire.ts';
 import { answerSchema } from './answer-schema.ts';

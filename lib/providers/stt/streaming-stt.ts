@@ -33,7 +33,7 @@ const earlyMs = 60_000;
 const encodedBytesPerMs = 280;
 
 /**
- * Speech-to-text over a WebSocket: what an application sees of an {@link STTWire}, which a {@link WireRunner} runs.
+ * Speech-to-text over a WebSocket: what an application sees of an {@link STTWire}, which a `WireRunner` runs.
  *
  * @typeParam C - The provider's configuration.
  * @typeParam S - The wire's state.
