@@ -58,6 +58,7 @@ const app = await Application.bootstrap(
       'json',
       'nginx',
       'shellscript',
+      'svelte',
       'tsx',
       'typescript',
       'vue',
