@@ -67,7 +67,7 @@ describe('Unknown enum values pass through with a warning', () => {
     it(`${name}: ${key}`, async () => {
       const { provider, warnings } = await initialized(create(value as never));
       expect(warnings.filter((line) => line.includes('is sent as it is'))).toEqual([
-        expect.stringMatching(`^${name}: ${key} ${JSON.stringify(value)} is sent as it is \\(known: `),
+        expect.stringContaining(`${name}: ${key} ${JSON.stringify(value)} is sent as it is (known: `),
       ]);
       await provider.dispose();
     });
