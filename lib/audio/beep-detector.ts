@@ -4,7 +4,7 @@ import { toFloat32, type Samples } from './samples.ts';
 export interface Beep {
   /** Its pitch, in Hz. */
   readonly frequency: number;
-  /** Where it begins, in milliseconds of the audio; to within 40 ms. */
+  /** Where it begins, in milliseconds from the start of the audio; accurate to 40 ms. */
   readonly startMs: number;
   /** Where it ends, on the same clock. */
   readonly endMs: number;
@@ -16,19 +16,19 @@ export interface BeepOptions {
   readonly minHz?: number;
   /** The highest pitch, in Hz. Default: 2,000. */
   readonly maxHz?: number;
-  /** The shortest, in milliseconds, at least 60. Default: 150. */
+  /** The shortest beep, in milliseconds, at least 60. Default: 150. */
   readonly minMs?: number;
-  /** The longest, in milliseconds: what goes on longer is a line's tone, or music. Default: 3,000. */
+  /** The longest beep, in milliseconds: anything longer is a line tone, or music. Default: 3,000. */
   readonly maxMs?: number;
 }
 
-/** A block of audio that is a tone. */
+/** A block of audio that holds a tone. */
 interface Tone {
   readonly hz: number;
   readonly power: number;
 }
 
-/** One that is over, unless a voice goes on. */
+/** A beep that has ended, unless a voice follows it. */
 interface Ended extends Beep {
   readonly power: number;
   readonly blocks: number;
@@ -38,20 +38,20 @@ const blockMs = 20;
 const stepHz = 25;
 /** Quieter blocks are silence: -56 dBFS, mean square. */
 const minPower = 2.5e-6;
-/** The part of a block's power that is the tone's: noise 10 dB below it is let pass, a second tone is not. */
+/** The share of a block's power that must be the tone's: tolerates noise 10 dB below it, but not a second tone. */
 const minPurity = 0.9;
-/** How much a beep's pitch may move, in Hz or as a part of it, whichever is more. Held vowels move more than that. */
+/** How far a beep's pitch may drift, in Hz or as a fraction of it, whichever is more. Held vowels drift further. */
 const maxDriftHz = 3;
 const maxDrift = 0.002;
-/** How far the power falls behind a beep, 8 dB, and within how many blocks: what a voice says goes on. */
+/** How far the power must fall after a beep (8 dB), and within how many blocks: a voice would go on. */
 const maxRest = 0.16;
 const restBlocks = 2;
-/** How much its power may change from its first whole block on: 1.6 dB. */
+/** How much a beep's power may vary from its first whole block on: 1.6 dB. */
 const maxChange = 1.45;
 
 /**
- * Finds beeps in mono audio: one steady tone and nothing else, by Goertzel's filter in blocks of 20 ms. Keys (two tones at
- * once), voices, music of more than one part and noise are none.
+ * Finds beeps in mono audio: one steady tone and nothing else, by Goertzel's filter in blocks of 20 ms. Keys (two tones
+ * at once), voices, music of several parts and noise are not beeps.
  *
  * @example
  * ```ts
@@ -71,11 +71,11 @@ export class BeepDetector {
   readonly #weight: number;
   #filled = 0;
   #blocks = 0;
-  /** The tones so far of what may become a beep. */
+  /** The tones of what may become a beep. */
   #run: readonly Tone[] = [];
   #ended: Ended | undefined;
 
-  /** @param sampleRate - Of the audio, in Hz: 8,000 or more. */
+  /** @param sampleRate - Sample rate of the audio, in Hz: 8,000 or more. */
   constructor(sampleRate: number, { minHz = 400, maxHz = 2_000, minMs = 150, maxMs = 3_000 }: BeepOptions = {}) {
     this.#sampleRate = sampleRate;
     this.#range = { minHz, maxHz, minMs, maxMs };
@@ -84,11 +84,11 @@ export class BeepDetector {
     this.#window = Float32Array.from({ length }, (_, n) => 0.5 - 0.5 * Math.cos((2 * Math.PI * (n + 0.5)) / length));
     const sum = this.#window.reduce((all, each) => all + each, 0);
     const squares = this.#window.reduce((all, each) => all + each * each, 0);
-    // Of a pure tone, what its filter finds times this is what there is.
+    // For a pure tone, the filter's output times this is its power.
     this.#weight = (2 * squares) / (sum * sum);
   }
 
-  /** Takes more audio; returns the beeps that have ended in it. */
+  /** Takes more audio; returns the beeps that ended in it. */
   push(samples: Samples): Beep[] {
     const beeps: Beep[] = [];
     for (const sample of toFloat32(samples)) {
@@ -107,7 +107,7 @@ export class BeepDetector {
     return beeps;
   }
 
-  /** The beep before this block, if it is one: it falls silent at once. */
+  /** The beep before this block, if it was one: a beep falls silent at once. */
   #isOver(power: number): Beep | undefined {
     if (!this.#ended) return undefined;
     const { power: before, blocks, ...beep } = this.#ended;
@@ -116,11 +116,11 @@ export class BeepDetector {
     return isOver ? beep : undefined;
   }
 
-  /** A block more of a tone, or of anything else. */
+  /** Takes the next block, a tone or not. */
   #follow(tone: Tone | undefined): void {
     const run = this.#run;
     if (tone && goesOn(run, tone)) {
-      // One that is too long ends as none: its pitch suffices.
+      // Too long to be a beep: only its pitch still matters.
       if (run.length * blockMs <= this.#range.maxMs) this.#run = [...run, tone];
       return;
     }
@@ -134,7 +134,7 @@ export class BeepDetector {
       startMs: (this.#blocks - run.length) * blockMs,
       endMs: this.#blocks * blockMs,
       power: mean(({ power }) => power),
-      // The rest of a beep may fill a part of a block.
+      // The end of a beep may fill part of a block.
       blocks: 0,
     };
   }
@@ -145,7 +145,7 @@ export class BeepDetector {
     return this.#block.map((sample, n) => (sample - mean) * (this.#window[n] ?? 0));
   }
 
-  /** The tone of a block, if that is what it is. */
+  /** The tone of a block, if it holds one. */
   #toneOf(shaped: Float32Array<ArrayBuffer>, total: number): Tone | undefined {
     const { minHz, maxHz } = this.#range;
     let [best, bestHz] = [0, 0];
@@ -154,7 +154,7 @@ export class BeepDetector {
       if (power > best) [best, bestHz] = [power, hz];
     }
     if (this.#weight * best < (minPurity - 0.05) * total) return undefined;
-    // The main lobe of the window is a parabola in decibels, nearly.
+    // In decibels, the window's main lobe is close to a parabola.
     const [left, middle, right] = [bestHz - stepHz, bestHz, bestHz + stepHz].map((hz) =>
       Math.log(this.#powerAt(shaped, hz) + 1e-12),
     ) as [number, number, number];
@@ -174,7 +174,7 @@ export class BeepDetector {
   }
 }
 
-/** Whether a tone is the one before: of the same pitch as all so far, and as loud. */
+/** Whether a tone continues the earlier ones: the same pitch, and as loud. */
 function goesOn(run: readonly Tone[], { hz, power }: Tone): boolean {
   const [first] = run;
   if (!first) return true;

@@ -1,7 +1,7 @@
-/** The longest piece that is copied behind others, in bytes: by itself it would take half a kilobyte. */
+/** The longest piece that is copied into a shared block, in bytes: on its own it would take half a kilobyte. */
 const smallest = 128;
 
-/** Length of what small pieces are copied to, in bytes. */
+/** Length of the blocks that small pieces are copied into, in bytes. */
 const blockLength = 4_096;
 
 /** A stream's bytes in order of arrival, read at absolute offsets: views if contiguous, else copies. */
@@ -66,7 +66,7 @@ export class ByteQueue {
     this.#head = 0;
   }
 
-  /** Copies a small piece behind the last one if that is a block with room for it, else to a new block. */
+  /** Copies a small piece into the last block if it has room, else into a new one. */
   #pack(bytes: Uint8Array<ArrayBuffer>): void {
     const block = this.#block;
     if (block && block === this.#pieces.at(-1) && block.length + bytes.length <= blockLength) {

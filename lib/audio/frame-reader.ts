@@ -1,16 +1,16 @@
 import type { FrameCodec } from './codec.ts';
 
-/** A frame of compressed audio: the least that a decoder takes. */
+/** A frame of compressed audio: the smallest unit a decoder takes. */
 export interface CompressedFrame {
   readonly data: Uint8Array<ArrayBuffer>;
-  /** Samples per channel that it decodes to. */
+  /** Samples per channel that it decodes into. */
   readonly samples: number;
-  /** The ones to be heard, from and up to: the rest is the encoder's delay, or its padding. */
+  /** The range of samples to play: the rest is the encoder's delay or padding. */
   readonly from: number;
   readonly to: number;
 }
 
-/** What a decoder must know of a stream of frames. */
+/** What a decoder must know about a stream of frames. */
 export interface FrameStream {
   readonly codec: FrameCodec;
   /** Samples per second that decoders produce, in Hz. */
@@ -18,11 +18,11 @@ export interface FrameStream {
   readonly channels: number;
 }
 
-/** Cuts a compressed file into frames while it comes. Never throws; skips what is no frame. One per file. */
+/** Cuts a compressed file into frames as it arrives. Never throws; skips anything that is not a frame. One per file. */
 export interface FrameReader {
-  /** Known with the first frame. */
+  /** Known from the first frame on. */
   readonly stream: FrameStream | undefined;
-  /** Takes bytes split anywhere; returns the frames that are complete: copies. */
+  /** Takes bytes split anywhere; returns copies of the frames that are now complete. */
   push(bytes: Uint8Array<ArrayBuffer>): CompressedFrame[];
   /** Returns the rest at the end of the file. */
   flush(): CompressedFrame[];

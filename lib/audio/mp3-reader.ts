@@ -19,7 +19,7 @@ const sampleRates = [44_100, 48_000, 32_000] as const;
 const decoderDelay = 529;
 const id3Length = 10;
 
-/** ISO/IEC 11172-3 and 13818-3, Layer III; a frame of free bitrate has no known length. */
+/** ISO/IEC 11172-3 and 13818-3, Layer III; free-format frames have no known length. */
 const format: SyncFormat<Mp3Header> = {
   headerLength: id3Length,
   parse(bytes, at) {
@@ -48,13 +48,13 @@ const format: SyncFormat<Mp3Header> = {
 };
 
 /**
- * Frames of an MP3 file. The encoder's delay and its padding are taken off where the file tells them, in the tag that
- * LAME and FFmpeg write into the first frame.
+ * Frames of an MP3 file. The encoder's delay and padding are removed where the file states them, in the tag that LAME
+ * and FFmpeg write into the first frame.
  */
 export class Mp3Reader implements FrameReader {
   stream: FrameStream | undefined;
   readonly #frames = new SyncFrames<Mp3Header>(format);
-  /** Samples so far; the first and the last to be heard. */
+  /** Samples so far; the first and the last to play. */
   #position: number = 0;
   #from: number = 0;
   #to: number = Infinity;
@@ -79,7 +79,7 @@ export class Mp3Reader implements FrameReader {
     });
   }
 
-  /** Whether a frame is no audio but tells about it; another file may follow the first. */
+  /** Whether a frame holds a tag instead of audio; another file may follow the first. */
   #isTag({ samples, sideLength }: Mp3Header, data: Uint8Array<ArrayBuffer>): boolean {
     const at = 4 + sideLength;
     const name = String.fromCharCode(...data.subarray(at, at + 4));
@@ -90,7 +90,7 @@ export class Mp3Reader implements FrameReader {
     const lame = at + 8 + (flags & 1 ? 4 : 0) + (flags & 2 ? 4 : 0) + (flags & 4 ? 100 : 0) + (flags & 8 ? 4 : 0);
     const [first = 0, second = 0, third = 0] = data.subarray(lame + 21, lame + 24);
     const [delay, padding] = [(first << 4) | (second >> 4), ((second & 15) << 8) | third];
-    // Without an encoder's name, there is no delay either.
+    // Without an encoder's name, no delay is stated either.
     if (!data[lame]) return true;
     this.#from = this.#position + delay + decoderDelay;
     this.#to = frames > 0 ? this.#position + frames * samples - padding + decoderDelay : Infinity;

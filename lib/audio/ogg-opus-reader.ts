@@ -19,13 +19,13 @@ function samplesIn(packet: Uint8Array): number {
   return frameMs(first >> 3) * (sampleRate / 1000) * (code === 0 ? 1 : code === 3 ? second & 63 : 2);
 }
 
-/** Packets of an Opus file in Ogg (RFC 7845), also of several, one after the other. */
+/** Packets of one or more Opus files in Ogg (RFC 7845), one after the other. */
 export class OggOpusReader implements FrameReader {
   stream: FrameStream | undefined;
   #held: Uint8Array<ArrayBuffer> = new Uint8Array(0);
   /** A packet that continues on the next page. */
   #open: Uint8Array<ArrayBuffer>[] = [];
-  /** Samples of the file so far, and those to be skipped at its start. */
+  /** Samples of the file so far, and how many to skip at its start. */
   #position: number = 0;
   #preSkip: number = 0;
 
@@ -54,7 +54,7 @@ export class OggOpusReader implements FrameReader {
 
   #page(page: Uint8Array<ArrayBuffer>, lacing: Uint8Array): CompressedFrame[] {
     const flags = page[5] ?? 0;
-    // Without its beginning, or its end, a packet is lost.
+    // A packet without its beginning or its end is lost.
     if (!(flags & 1)) this.#open = [];
     const frames: CompressedFrame[] = [];
     let at = headerLength + lacing.length;
@@ -68,7 +68,7 @@ export class OggOpusReader implements FrameReader {
     if (this.#open.length * 255 > maxPacketBytes) this.#open = [];
     const last = frames.pop();
     if (!last) return [];
-    // The last page tells how many samples there are.
+    // The last page states how many samples there are.
     const total = new DataView(page.buffer).getBigInt64(6, true);
     const excess = flags & 4 && total >= 0n ? Math.max(0, this.#position - Number(total)) : 0;
     return [...frames, { ...last, to: Math.max(last.from, last.to - excess) }];

@@ -8,19 +8,19 @@ export interface FrameHeader {
   readonly kind: number;
 }
 
-/** How to read a format whose frames begin with a sync word of their own. */
+/** How to read a format whose frames begin with a sync word. */
 export interface SyncFormat<H extends FrameHeader> {
   /** Bytes that {@link SyncFormat.parse} needs. */
   readonly headerLength: number;
   /** Reads the header at a position; `undefined` if there is none. */
   parse(bytes: Uint8Array, at: number): H | undefined;
-  /** Bytes to skip of something else that may come before frames. Default: 0. */
+  /** Bytes to skip of anything else that may precede the frames. Default: 0. */
   skip?(bytes: Uint8Array, at: number): number;
 }
 
 /**
- * Finds frames by their sync words. What looks like one in other bytes is not taken for a frame: the first one counts
- * only if another follows it, and later ones only if they are of its kind.
+ * Finds frames by their sync words. Bytes that merely look like one are not taken for a frame: the first counts only if
+ * another follows it, later ones only if they match it.
  */
 export class SyncFrames<H extends FrameHeader> {
   readonly #format: SyncFormat<H>;
@@ -32,7 +32,7 @@ export class SyncFrames<H extends FrameHeader> {
     this.#format = format;
   }
 
-  /** Returns the frames complete with these bytes: copies. */
+  /** Returns copies of the frames that these bytes complete. */
   read(
     bytes: Uint8Array<ArrayBuffer>,
     isEnd: boolean,

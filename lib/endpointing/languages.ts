@@ -1,10 +1,10 @@
-/** How unfinished clauses end in a language. Words are separated by spaces, phrases by `|`. */
+/** How unfinished clauses end in a language. Single words are separated by spaces, phrases by `|`. */
 export interface Clauses {
   /** Words after which more must follow: conjunctions, articles, prepositions, fillers. */
   readonly words: string;
-  /** The same of several words. */
+  /** The same, of several words. */
   readonly phrases?: string;
-  /** Whole utterances that end like unfinished ones, and are not. */
+  /** Whole utterances that end like unfinished ones, but are complete. */
   readonly complete?: string;
   /** First words of a question, at whose end `stranded` may stand. */
   readonly questions?: string;
@@ -15,8 +15,8 @@ export interface Clauses {
 }
 
 /**
- * The end of unfinished clauses, by language. Words that end a clause as often as not, such as "on" in "turn it on", are
- * left out: to wait without need is worse there than to answer early.
+ * The ends of unfinished clauses, by language. Words that end a clause as often as not, such as "on" in "turn it on",
+ * are left out: waiting needlessly is worse there than answering early.
  */
 export const clauses: Readonly<Record<string, Clauses>> = {
   en: {

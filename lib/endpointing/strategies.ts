@@ -55,10 +55,10 @@ export interface ScorerOptions extends EndpointingBounds {
 }
 
 /**
- * Like `silence()`, but a text that a scorer finds unfinished waits until `maxMs` of silence have passed (3,000).
+ * Like `silence()`, but when a scorer finds the text unfinished, the turn waits for `maxMs` of silence (3,000).
  *
  * @param score - How likely it is that a text is complete, 0 to 1: `textScorer()`, or a model of your own. Unsubscribed
- *   when the user goes on.
+ * when the user goes on speaking.
  *
  * @example
  * ```ts

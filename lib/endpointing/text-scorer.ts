@@ -1,13 +1,13 @@
 import { clauses, type Clauses } from './languages.ts';
 
-/** How likely a text of each kind is to be complete. */
+/** How likely each kind of text is to be complete. */
 const likelihood = { unfinished: 0.1, unknown: 0.7, finished: 0.95 } as const;
 
-/** A pause is announced: a comma, a dash, dots. */
+/** More is announced: a comma, a dash, dots. */
 const goesOn = /(?:\.\.|[,،、;؛:\p{Pd}])[\p{Pe}\p{Pf}"'\s]{0,8}$/u;
 const terminated = /[\p{STerm}][\p{Pe}\p{Pf}"'\s]{0,8}$/u;
 const asked = /[?؟][\p{Pe}\p{Pf}"'\s]{0,8}$/u;
-/** Punctuation at the end, but not the marks of Indic vowels, which are letters' parts. */
+/** Punctuation at the end, but not Indic vowel signs, which are parts of letters. */
 const ending = /[\p{P}\p{S}\s]{1,32}$/u;
 
 interface Rules {
@@ -20,11 +20,11 @@ interface Rules {
 }
 
 /**
- * Judges by its last words whether a text is complete, for `scorer()`: "I would like to" is not. Marks at the end count
- * too: a comma announces more. Takes microseconds and no network.
+ * Judges by its last words whether a text is complete, for `scorer()`: "I would like to" is not. Punctuation at the end
+ * counts too: a comma announces more. Takes microseconds and no network.
  *
- * It knows English, Spanish, French, German, Portuguese, Italian, Japanese, Chinese, Hindi and Arabic. In another
- * language only the marks count.
+ * It knows English, Spanish, French, German, Portuguese, Italian, Japanese, Chinese, Hindi and Arabic. In any other
+ * language only punctuation counts.
  *
  * @param language - BCP 47, such as `en` or `pt-BR`: what the user speaks. Default: `en`.
  * @returns The likelihood that a text is complete: 0.1, 0.7 or 0.95.
@@ -67,14 +67,14 @@ function rulesOf(language: Clauses): Rules {
   };
 }
 
-/** A clause that is longer than this ends no differently, in characters. */
+/** Characters that are looked at: the end of a longer clause is no different. */
 const farthest = 240;
 
 function lastSentence(text: string): string {
   return (text.split(/(?<=\p{STerm})\s/u).at(-1) ?? '').trim();
 }
 
-/** Case, width, apostrophes and the spellings of Arabic letters do not matter. */
+/** Case, width, apostrophes and variants of Arabic letters do not matter. */
 function folded(text: string): string {
   return text
     .normalize('NFKC')

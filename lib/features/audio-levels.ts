@@ -19,7 +19,7 @@ import { merge } from '../stream/merge.ts';
 
 /** How loud something is. */
 export interface AudioLevel {
-  /** Root mean square, 0 to 1 of full scale. A voice is at some 0.01 to 0.3. */
+  /** Root mean square, 0 to 1 of full scale. Voices are at about 0.01 to 0.3. */
   readonly rms: number;
   /** The largest magnitude, 0 to 1 of full scale. */
   readonly peak: number;
@@ -42,8 +42,8 @@ const silent: AudioLevel = { rms: 0, peak: 0 };
 const quietIntervals = 4;
 
 /**
- * How loud a microphone is, or what a browser's output plays, for a meter: one level per interval, zero when there is no
- * audio. Of an input of compressed audio there are none. Completes with an input; never errors. Cold.
+ * The level of a microphone, or of what a browser's output plays, for a meter: one value per interval, zero when there
+ * is no audio. Inputs of compressed audio have no levels. Completes with an input; never errors. Cold.
  *
  * @example
  * ```ts

@@ -8,7 +8,7 @@ import { VoiceError } from '../core/errors.ts';
 /** A sound: a WAV file, or samples with their format. */
 export type BackgroundSound = Uint8Array<ArrayBuffer> | Pick<Required<AudioChunk>, 'data' | 'metadata'>;
 
-/** A sound again and again, at any rate. Its place counts from the beginning, in seconds, whatever the rate. */
+/** A looping sound, readable at any sample rate. Positions are in seconds from its beginning, whatever the rate. */
 export class Loop {
   readonly #sound: Pick<Required<AudioChunk>, 'data' | 'metadata'>;
   readonly #byRate = new Map<number, Float32Array<ArrayBuffer>>();

@@ -19,9 +19,9 @@ import { MixedOutput } from './mixed-output.ts';
 
 /** Options of {@link background}. */
 export interface BackgroundOptions {
-  /** What sounds during the whole conversation, again and again: an office, rain. */
+  /** A loop that plays throughout the conversation: an office, rain. */
   readonly ambience?: BackgroundSound;
-  /** What sounds while the agent thinks, again and again: a keyboard. */
+  /** A loop that plays while the agent is thinking: a keyboard. */
   readonly thinking?: BackgroundSound;
   /** Volume of both, a factor from 0 to 1. Default: 0.3. */
   readonly volume?: number;
@@ -30,14 +30,15 @@ export interface BackgroundOptions {
 }
 
 const mixed = Symbol('rxvoice.mixed');
-/** What a mixable output does in its own way. */
+/** What a mixable output overrides. */
 const mixes: ReadonlySet<PropertyKey> = new Set<keyof OutputProvider & keyof MixedOutput>([
   ...(['playback$', 'accepts', 'positionMs', 'tailMs', 'play', 'enqueue', 'flush', 'stop'] as const),
 ]);
 
 /**
- * An output under whose speech a background can sound, see {@link background}: with all that the output has, so also a
- * phone. Without a background it is the output itself. It takes samples only: compressed speech is decoded first.
+ * Makes an output that can play a background under speech, see {@link background}. It keeps every other member of the
+ * output, so a phone remains a phone; without a background it behaves exactly like the output. It takes only raw
+ * samples: compressed speech is decoded first.
  *
  * @example
  * ```ts
@@ -64,10 +65,10 @@ export function mixable<T extends OutputProvider>(output: T): T {
 }
 
 /**
- * An ambience under the conversation, and a sound while the agent thinks, on the output's own clock: positions,
- * interruptions and what was heard stay exact. Softer while the agent speaks, silent while it is paused, and in a speech
- * that waits for its voice. Works while it is subscribed to, from the beginning of the conversation to its end; completes
- * with the pipeline.
+ * Plays an ambience under the conversation, and a sound while the agent is thinking, on the output's own clock:
+ * positions, interruptions and what was heard stay exact. It is softer while the agent speaks, and silent while the
+ * agent is paused or a speech waits for its voice. Active while subscribed to, during conversations; completes with the
+ * pipeline.
  *
  * @param pipeline - Its output is a {@link mixable} one.
  * @throws VoiceError `configuration` when the output is not mixable, or a volume is not from 0 to 1; `unsupported_format`

@@ -7,27 +7,28 @@ import { merge } from '../stream/merge.ts';
 import { PhraseCache, textOf, type CachedVoiceOptions } from './phrase-cache.ts';
 import type { CachedPhrase } from './phrase-store.ts';
 
-/** A voice that says phrases from a cache. */
+/** A voice that plays phrases from a cache. */
 export interface CachedVoice extends TTSProvider {
   /**
-   * Has the voice speak what the cache does not have yet, one phrase after the other: greetings and notices before a call.
-   * Initialize the voice first, by `pipeline.initialize()` if a pipeline speaks with it: the output's format is part of the
-   * key. Give texts as they are spoken, without Markdown.
+   * Synthesizes whatever the cache lacks, one phrase after another: greetings and notices before a call. Initialize the
+   * voice first, by `pipeline.initialize()` if a pipeline uses it: the output's format is part of the key. Pass texts
+   * as they are spoken, without Markdown.
    *
-   * @throws VoiceError What the voice throws; the phrases before are kept.
+   * @throws VoiceError What the voice throws; earlier phrases are kept.
    */
   prepare(phrases: readonly string[], options?: { readonly locale?: string }): Promise<void>;
 }
 
 /** Audio from the cache comes in chunks of this size, in bytes: whole samples of every format. */
 const chunkBytes = 15_360;
-/** Most pieces of a text that wait for the voice. */
+/** Most pieces of a text waiting for the voice. */
 const maxPieces = 10_000;
 
 /**
- * A voice whose phrases are synthesized once. What is complete when it is said is a phrase: what `say()` is given as a
- * string, a greeting, a tool's filler. An answer that the model still writes passes straight through, and is kept nowhere. A
- * phrase is kept with its words' times when all of it was spoken, under a key of the voice, its settings and the text.
+ * A voice that synthesizes each phrase once. A phrase is any text that is complete when it is said: a string passed to
+ * `say()`, a greeting, a tool's filler. An answer that the model is still writing passes straight through and is not
+ * kept. A phrase is kept, with its word times, once all of it has been spoken, under a key of the voice, its settings
+ * and the text.
  *
  * @example
  * ```ts

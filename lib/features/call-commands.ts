@@ -3,10 +3,10 @@ import { messageOf } from '../core/errors.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { CallCommand, CommandReply, CommandedChanges } from './call-sink.ts';
 
-/** What carries out commands. */
+/** The application's part in carrying out commands. */
 export interface CommandedCall {
   readonly pipeline: Pick<Pipeline, 'interrupt' | 'say' | 'send' | 'state' | 'update'>;
-  /** The commands that are carried out. */
+  /** The commands to accept. */
   readonly commands: readonly CallCommand['type'][];
   readonly hangUp: () => unknown;
   readonly transfer: ((to: string) => unknown) | undefined;
@@ -27,7 +27,7 @@ const commandedOptions: Readonly<Record<keyof CommandedChanges, true>> = {
   timeouts: true,
 };
 
-/** Carries out a command of which nothing is known; what it asks is checked. Never rejects. */
+/** Checks and carries out an untrusted command. Never rejects. */
 export async function carryOut(body: string, call: CommandedCall): Promise<CommandReply> {
   try {
     const command = readCommand(parseJsonObject(body));
@@ -70,7 +70,7 @@ async function perform(
   }
 }
 
-/** The command, or what is wrong with it. */
+/** The command, or why it is invalid. */
 function readCommand(message: WireObject | undefined): CallCommand | string {
   const type = asString(message?.['type']);
   switch (type) {
@@ -103,7 +103,7 @@ function readChanges(changes: WireObject | undefined): CallCommand | string {
   const wrong = (['systemPrompt', 'greeting', 'agent', 'locale'] as const).find(
     (key) => key in changes && typeof changes[key] !== 'string',
   );
-  // The rest is checked by the pipeline.
+  // The pipeline checks the rest.
   return wrong ? `${wrong} must be a text` : { type: 'update', changes };
 }
 

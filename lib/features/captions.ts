@@ -8,17 +8,17 @@ import { groupsOf, linesOf, wordsBetween, type CueWord } from './cues.ts';
 export interface CaptionOptions {
   /** Longest line, in columns; characters of East Asian scripts take two. Default: 42. */
   readonly lineLength?: number;
-  /** Most lines that are shown at once. Default: 2. */
+  /** Most lines shown at once. Default: 2. */
   readonly maxLines?: number;
   /** Whether the user's words are captioned as well. Default: false. */
   readonly user?: boolean;
-  /** When the times begin, on the pipeline's clock. Default: with the session. */
+  /** Where times count from, on the pipeline's clock. Default: the start of the session. */
   readonly startAt?: number;
 }
 
-/** Some lines on the screen, and when. */
+/** A caption: lines on the screen, and when to show them. */
 export interface CaptionCue {
-  /** A cue replaces what came before with the same id. */
+  /** A cue replaces the earlier one with the same id. */
   readonly id: string;
   readonly speaker: 'agent' | 'user';
   readonly lines: readonly string[];
@@ -27,36 +27,37 @@ export interface CaptionCue {
   readonly startMs: number;
   /** When its last word ends, on the same clock. */
   readonly endMs: number;
-  /** Whether it stays as it is: the next words are another cue's. */
+  /** Whether it is complete: the next words belong to another cue. */
   readonly isComplete: boolean;
   readonly speechId?: string;
   readonly turnId?: string;
 }
 
-/** A cue that still grows. */
+/** A cue that is still growing. */
 type OpenCue = Omit<CaptionCue, 'lines' | 'startMs' | 'endMs' | 'isComplete'>;
 
 interface Captioned {
   readonly originAt?: number | undefined;
-  /** How many cues there have been. */
+  /** The number of cues so far. */
   readonly agentCues: number;
   readonly userCues: number;
   readonly agent?: OpenCue | undefined;
-  /** Its speech is over; words that were heard sooner than expected may follow. */
+  /** Its speech has ended; words that sounded sooner than expected may follow. */
   readonly isOver: boolean;
-  /** When the user began to say what is not final yet. */
+  /** When the user began the words that are not yet final. */
   readonly userSince?: number | undefined;
   readonly told: readonly CaptionCue[];
 }
 
-/** A silence after a sentence that a new cue begins after, and one within a sentence, in milliseconds. */
+/** Silence after which a new cue begins, after a sentence and within one, in milliseconds. */
 const sentencePauseMs = 700;
 const longPauseMs = 3_000;
 const endsSentence = /[\p{STerm}…][\p{Pe}\p{Pf}"']*$/u;
 
 /**
- * Captions of a conversation: lines for the screen that grow word by word, as the words are heard. A cue comes again with
- * each word, and once more when it is complete. What is cut off is in none. Completes with the pipeline; never errors.
+ * Captions of a conversation: lines for the screen that grow word by word as the words are heard. A cue is emitted
+ * again with each word, and once more when it is complete. Words that are cut off never appear. Completes with the
+ * pipeline; never errors.
  *
  * ```text
  * caption.word  --Good--morning!----How--are---
@@ -90,7 +91,7 @@ export function captions(
   );
 }
 
-/** One event, or the end of them. */
+/** An event, or the end of the stream. */
 function step(before: Captioned, event: VoiceEvent | undefined, options: CaptionOptions): Captioned {
   const state: Captioned = { ...before, originAt: before.originAt ?? event?.at, told: [] };
   switch (event?.type) {
@@ -131,7 +132,7 @@ function addWord(before: Captioned, event: VoiceEvent<'caption.word'>, options: 
   return { ...state, agent, agentCues: state.agentCues + 1, told };
 }
 
-/** Whether the last word of a cue should be the first of another. */
+/** Whether the last word of a cue should start another one. */
 function startsAnew({ words }: OpenCue, { lineLength = 42, maxLines = 2 }: CaptionOptions): boolean {
   if (linesOf(words, lineLength).length > maxLines) return true;
   const [last, next] = words.slice(-2);
@@ -140,7 +141,7 @@ function startsAnew({ words }: OpenCue, { lineLength = 42, maxLines = 2 }: Capti
   return pauseMs > longPauseMs || (pauseMs > sentencePauseMs && endsSentence.test(last.text));
 }
 
-/** The last word ends where the speech was cut off. */
+/** The last word ends where the speech was cut. */
 function cutOff(
   before: Captioned,
   { at, interrupted }: VoiceEvent<'speech.ended'>,
@@ -153,14 +154,14 @@ function cutOff(
   return { ...before, agent, told: [...before.told, cueOf(agent, false, options)] };
 }
 
-/** The agent's cue stays as it is. */
+/** The agent's cue is complete. */
 function complete(before: Captioned, options: CaptionOptions): Captioned {
   const { agent, told } = before;
   if (!agent) return before;
   return { ...before, agent: undefined, isOver: false, told: [...told, cueOf(agent, true, options)] };
 }
 
-/** What the user says: while it may change, its last lines only. */
+/** The user's words; while they may still change, only the last lines. */
 function hearUser(
   before: Captioned,
   { type, at, text, turnId }: VoiceEvent<'transcript.interim' | 'transcript.final'>,

@@ -9,13 +9,13 @@ export interface CueWord {
   /** When it ends, on the same clock. */
   readonly endMs: number;
   /**
-   * Where it stands in the visual text: start and end offset in the `text` of `speech.ended`, for the user's words in that
-   * of `transcript.final`.
+   * Its place in the visual text: start and end offset in the `text` of `speech.ended`, or for the user's words, of
+   * `transcript.final`.
    */
   readonly range: readonly [number, number];
 }
 
-/** Wide characters take two columns. */
+/** Full-width characters take two columns. */
 const wide = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303f\uff01-\uff60]/u;
 
 function columnsOf(text: string): number {
@@ -24,12 +24,12 @@ function columnsOf(text: string): number {
   return columns;
 }
 
-/** Words as lines of at most so many columns; a longer word has a line of its own. */
+/** Breaks words into lines of at most this many columns; a longer word gets a line of its own. */
 export function linesOf(words: readonly CueWord[], lineLength: number): string[] {
   const lines: string[] = [];
   for (const [index, { text, range }] of words.entries()) {
     const line = lines.at(-1);
-    // Words that touch in the text are of a script without spaces.
+    // Words that touch belong to a script without spaces.
     const longer =
       line === undefined ? text : words[index - 1]?.range[1] === range[0] ? line + text : `${line} ${text}`;
     if (line !== undefined && columnsOf(longer) <= lineLength) lines[lines.length - 1] = longer;
@@ -38,7 +38,7 @@ export function linesOf(words: readonly CueWord[], lineLength: number): string[]
   return lines;
 }
 
-/** Words in groups of at most so many lines. */
+/** Groups words by at most this many lines. */
 export function groupsOf(words: readonly CueWord[], lineLength: number, mostLines: number): CueWord[][] {
   const groups: CueWord[][] = [];
   for (const word of words) {
@@ -49,7 +49,7 @@ export function groupsOf(words: readonly CueWord[], lineLength: number, mostLine
   return groups;
 }
 
-/** The words of a text that was said between two moments, with times by proportion. */
+/** The words of a text said between two moments; their times are interpolated. */
 export function wordsBetween(text: string, fromMs: number, toMs: number): CueWord[] {
   const timeAt = (offset: number): number => Math.round(fromMs + ((toMs - fromMs) * offset) / text.length);
   return [...text.matchAll(/\S+/g)].flatMap(({ 0: run, index }) =>
@@ -62,7 +62,7 @@ export function wordsBetween(text: string, fromMs: number, toMs: number): CueWor
   );
 }
 
-/** A run without spaces, where a line may break in it: marks stay with the word before. */
+/** A run without spaces, split where a line may break: punctuation stays with the word before it. */
 function partsOf(run: string): (readonly [number, number])[] {
   if (!unspaced.test(run)) return [[0, run.length]];
   const starts = [...segmenterFor('word').segment(run)].flatMap(({ index, isWordLike }) =>

@@ -8,37 +8,37 @@ export interface AudioDevice {
   readonly id: string;
   /** The browser's name for it. Empty until the microphone is allowed. */
   readonly label: string;
-  /** The same for the microphone and the speaker of one headset. */
+  /** Equal for the microphone and the speaker of one headset. */
   readonly groupId: string;
 }
 
-/** The devices that a page can use. */
+/** The devices available to a page. */
 export interface AudioDevices {
   readonly microphones: readonly AudioDevice[];
-  /** Empty in browsers where a page cannot choose one. */
+  /** Empty in browsers that don't let a page choose one. */
   readonly speakers: readonly AudioDevice[];
 }
 
 /** Options of {@link audioDevices}. */
 export interface AudioDevicesOptions {
   /**
-   * Looks again whenever it emits, such as `microphone.device$` or `pipeline.input$`: some browsers name devices only while
-   * a microphone is open, and tell nobody.
+   * Triggers a refresh whenever it emits, such as `microphone.device$` or `pipeline.input$`: some browsers reveal names
+   * only while a microphone is open, and fire no event.
    */
   readonly refresh$?: Observable<unknown>;
 }
 
 /**
- * Whether the page may use the microphone: `prompt` when the user will be asked. `unknown` where the browser does not tell.
+ * Whether the page may use the microphone: `prompt` if the user will be asked, `unknown` if the browser does not say.
  */
 export type MicrophonePermission = 'granted' | 'denied' | 'prompt' | 'unknown';
 
 const none: AudioDevices = { microphones: [], speakers: [] };
 
 /**
- * The microphones and speakers of a browser, now and after every change: one is plugged in or out, or the user allows the
- * microphone, which gives them their names. Asks for no permission. Never errors; one empty list where there are no
- * devices to list, as on a server or a page that is not secure. Cold.
+ * A browser's microphones and speakers, now and after every change: a device is plugged in or out, or the user allows
+ * the microphone, which reveals the names. Does not ask for permission. Never errors; emits one empty list where
+ * devices cannot be listed, as on a server or an insecure page. Cold.
  *
  * @example
  * ```ts
@@ -70,8 +70,8 @@ export function audioDevices({ refresh$ = EMPTY }: AudioDevicesOptions = {}): Ob
 }
 
 /**
- * Whether the page may use the microphone, now and after every change. Asks the user nothing. Never errors; completes after
- * `unknown`. Cold.
+ * Whether the page may use the microphone, now and after every change. Does not ask the user. Never errors; completes
+ * after `unknown`. Cold.
  */
 export function microphonePermission(): Observable<MicrophonePermission> {
   return defer(() => {

@@ -5,24 +5,24 @@ import type { Pipeline } from '../pipeline/pipeline.ts';
 
 /** Options of {@link hangUpTool}. */
 export interface HangUpOptions {
-  /** The pipeline of the call; a function, since its tools are made before it. */
+  /** The call's pipeline; a function, since tools are created before it. */
   readonly pipeline: () => Pick<Pipeline, 'events$' | 'stop'>;
   /**
-   * Ends the call once the goodbye was heard: the phone's `hangUp()`, or a request to its platform, whose failure leaves
-   * the pipeline stopped all the same. Default: nothing.
+   * Ends the call once the goodbye has been heard: the phone's `hangUp()`, or a request to its platform. The pipeline
+   * is stopped even if this fails. Default: nothing.
    */
   readonly hangUp?: () => unknown;
   /** The tool's name. Default: `hang_up`. */
   readonly name?: string;
   /** Tells the model when to hang up. Default: `Ends the call, when the caller has said goodbye or wants nothing more.` */
   readonly description?: string;
-  /** What the model is told then. Default: to say goodbye in one short sentence, unless it has. */
+  /** The tool's result for the model. Default: asks for a goodbye in one short sentence, unless already said. */
   readonly result?: string;
 }
 
 /**
- * A tool with which the agent hangs up: it says goodbye, the caller hears the last word of it, the pipeline stops and the
- * call ends. A caller who interrupts the goodbye is listened to, and the call goes on. Then `session.closed` follows.
+ * A tool that lets the agent hang up: it says goodbye, the caller hears every word of it, the pipeline stops and the
+ * call ends. If the caller interrupts the goodbye, the call goes on.
  *
  * @example
  * ```ts
@@ -65,5 +65,5 @@ export function hangUpTool(options: HangUpOptions): Tool {
   };
 }
 
-/** The caller has more to say, or the application has ended it. */
+/** The caller has more to say, or the application ended the goodbye. */
 const goesOn: ReadonlySet<TurnEndReason> = new Set(['interrupted', 'merged', 'cancelled', 'stopped']);

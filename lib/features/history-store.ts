@@ -1,36 +1,36 @@
 import type { HistoryItem } from '../conversation/history.ts';
 
-/** What a store may answer: at once, or later. */
+/** A store's answer: now or later. */
 export type Eventually<T> = T | PromiseLike<T>;
 
 /**
- * Where conversations are kept: `MemoryHistory`, `IndexedDbHistory`, `SqliteHistory`, or your own. Items are JSON. Calls for
- * one conversation come one after the other; what one throws or rejects with is an error of {@link Memory}, and all of the
- * conversation is saved again with its next change.
+ * Stores conversations: `MemoryHistory`, `IndexedDbHistory`, `SqliteHistory`, or your own. Items are JSON. Calls for
+ * one conversation never overlap; if one throws or rejects, {@link Memory} reports the error and the whole conversation
+ * is saved again with its next change.
  */
 export interface HistoryStore {
-  /** A conversation's items, in their order; none for one that it does not know. */
+  /** A conversation's items, in order; empty for an unknown one. */
   load(conversation: string): Eventually<readonly HistoryItem[]>;
-  /** Adds an item at the end; one with the same `id` takes the place of the one before. */
+  /** Appends an item, or replaces the one with the same `id`. */
   put(conversation: string, item: HistoryItem): Eventually<unknown>;
-  /** Replaces all of a conversation's items at once: after a crash there are the old ones, or the new ones. */
+  /** Replaces all of a conversation's items atomically: after a crash, either the old or the new ones are there. */
   save(conversation: string, items: readonly HistoryItem[]): Eventually<unknown>;
-  /** Forgets a conversation. */
+  /** Deletes a conversation. */
   delete(conversation: string): Eventually<unknown>;
 }
 
-/** The items with another, at the place of the one with the same id. */
+/** Adds an item, or replaces the one with the same id. */
 export function withItem(items: readonly HistoryItem[], item: HistoryItem): HistoryItem[] {
   const at = items.findIndex(({ id }) => id === item.id);
   return at < 0 ? [...items, item] : items.with(at, item);
 }
 
-/** Conversations in this process, for a user who calls again, or loses the connection. */
+/** Keeps conversations in this process, for users who call again or lose their connection. */
 export class MemoryHistory implements HistoryStore {
   readonly #conversations = new Map<string, readonly HistoryItem[]>();
   readonly #maxConversations: number;
 
-  /** @param options - `maxConversations`: those that were changed least recently are forgotten first. Default: 1,000. */
+  /** @param options - `maxConversations`: the least recently changed are dropped first. Default: 1,000. */
   constructor({ maxConversations = 1_000 }: { readonly maxConversations?: number } = {}) {
     this.#maxConversations = maxConversations;
   }

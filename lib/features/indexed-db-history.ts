@@ -2,7 +2,7 @@ import type { HistoryItem } from '../conversation/history.ts';
 import { withItem, type HistoryStore } from './history-store.ts';
 import { IndexedDbTable } from './indexed-db.ts';
 
-/** Conversations in the browser's IndexedDB: a page that is closed or reloaded goes on where it was. */
+/** Keeps conversations in the browser's IndexedDB: after a reload, a page continues where it was. */
 export class IndexedDbHistory implements HistoryStore {
   readonly #table: IndexedDbTable<readonly HistoryItem[]>;
 

@@ -1,4 +1,4 @@
-/** A table of values by key in a browser's database, or a worker's. Opens with its first use. */
+/** A key-value table in IndexedDB, in a page or a worker. Opened on first use. */
 export class IndexedDbTable<T> {
   readonly #name: string;
   #database: Promise<IDBDatabase> | undefined;
@@ -23,7 +23,7 @@ export class IndexedDbTable<T> {
     return this.#run('readonly', (table) => table.getAllKeys() as IDBRequest<string[]>);
   }
 
-  /** Replaces a value by one that is made of it, in one transaction. */
+  /** Replaces a value by a function of it, in one transaction. */
   async update(key: string, change: (value: T | undefined) => T): Promise<unknown> {
     return this.#run('readwrite', (table) => {
       const read = table.get(key) as IDBRequest<T | undefined>;
@@ -54,7 +54,7 @@ export class IndexedDbTable<T> {
         const forget = (): void => {
           this.#database = undefined;
         };
-        // Another tab wants to delete it, or the browser has taken it away: the next use opens it again.
+        // Another tab wants to delete it, or the browser has closed it: the next use opens it again.
         database.onversionchange = () => {
           database.close();
           forget();

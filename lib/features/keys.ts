@@ -25,42 +25,45 @@ import { longestTimerMs, patientTimer } from '../stream/patient-timer.ts';
 export interface KeyPad {
   /** Keys that the caller presses: `0` to `9`, `*`, `#`, `A` to `D`. */
   readonly dtmf$: Observable<string>;
-  /** The same for a subscriber alone: while there is one, nobody else sees or hears them. */
+  /** The same keys, for this subscriber only: while there is one, no one else sees or hears them. */
   readonly secretDtmf$: Observable<string>;
-  /** The end of the call, once. */
+  /** Emits once, when the call ends. */
   readonly callEnded$: Observable<unknown>;
 }
 
 /** Options of {@link collectDigits}. */
 export interface DigitOptions {
-  /** Most digits, at least 1; with the last of them it is complete. Default: 32. */
+  /** Most digits, at least 1; the last one completes the input. Default: 32. */
   readonly max?: number;
-  /** The key that ends it, and is no digit of it; empty for none. Default: `#`. */
+  /** The key that ends the input, and is not part of it; empty for none. Default: `#`. */
   readonly terminator?: string;
   /** Longest wait for the first digit, in milliseconds, from the end of the prompt. Default: 5,000. */
   readonly firstDigitMs?: number;
   /** Longest wait for each further digit, in milliseconds. Default: 3,000. */
   readonly interDigitMs?: number;
   /**
-   * Whether the digits are nobody else's business: `dtmf.digit` does not tell them, and the caller's audio, which carries
-   * their tones, is silence meanwhile for speech-to-text, events and recordings. Needs the phone itself. Default: false.
+   * Whether the digits are secret: `dtmf.digit` omits them, and the caller's audio, which carries their tones, is
+   * replaced by silence for speech-to-text, events and recordings. Needs the phone itself. Default: false.
    */
   readonly secret?: boolean;
-  /** What asks for the digits: the first key cuts it off, and the first wait begins when it is over. Default: nothing. */
+  /**
+   * The speech that asks for the digits: the first key cuts it off, and the first wait begins when it ends. Default:
+   * none.
+   */
   readonly prompt?: Pick<SpeechHandle, 'done' | 'interrupt'>;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
 }
 
-/** What the caller has typed. */
+/** What the caller typed. */
 export interface Digits {
-  /** The digits without the terminator; empty if there were none. */
+  /** The digits without the terminator; may be empty. */
   readonly digits: string;
-  /** What ended it: `max` digits, the terminator, too long a wait, or the end of the call or of the session. */
+  /** What ended the input: `max` digits, the terminator, a time-out, or the end of the call or of the session. */
   readonly reason: 'max' | 'terminator' | 'timeout' | 'ended';
 }
 
-/** What was typed so far, until something ends it. */
+/** The input so far. */
 interface Typed {
   readonly digits: string;
   readonly reason?: Digits['reason'] | undefined;
@@ -69,8 +72,8 @@ interface Typed {
 const nothing: Typed = { digits: '' };
 
 /**
- * What the caller types on the phone: a choice, a number, a PIN. Cold: collects from its subscription on, tells once, and
- * completes. To unsubscribe is to stop collecting.
+ * Collects what the caller types on the phone: a choice, a number, a PIN. Cold: collects from subscription on, emits
+ * one result and completes. Unsubscribing stops collecting.
  *
  * ```text
  * keys             ---4--7--1--1--#---
@@ -127,9 +130,9 @@ export interface KeyBargeInOptions {
 }
 
 /**
- * Keys interrupt the agent, as a command does ("stop"): at once, with what was heard remembered. What cannot be
- * interrupted goes on. Works while it is subscribed to, and tells the keys that cut something off; completes with the
- * pipeline. Secret keys are not seen; the prompt of {@link collectDigits} is cut by any.
+ * Lets keys interrupt the agent as a command does ("stop"): at once, remembering what was heard. Uninterruptible speech
+ * goes on. Active while subscribed to; emits the keys that cut something off, and completes with the pipeline. Secret
+ * keys have no effect here; the prompt of {@link collectDigits} is cut by any key.
  *
  * @example
  * ```ts
@@ -153,7 +156,7 @@ export function keyBargeIn(
   );
 }
 
-/** What must not be interrupted, and the key that was pressed just now. */
+/** Speech that must not be interrupted, and the key just pressed. */
 interface KeyWatch {
   /** Ids of speeches. */
   readonly sacred: ReadonlySet<string>;
@@ -176,7 +179,7 @@ function follow({ sacred }: KeyWatch, event: VoiceEvent): KeyWatch {
   }
 }
 
-/** The keys, and `undefined` when no more will come. */
+/** The keys, then `undefined` at the end. */
 function keysOf(source: KeyPad | Pick<Pipeline, 'events$'>, secret: boolean): Observable<string | undefined> {
   if ('dtmf$' in source) {
     const end$ = source.callEnded$.pipe(map(() => undefined));

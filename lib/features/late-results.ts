@@ -25,33 +25,36 @@ import type { Pipeline } from '../pipeline/pipeline.ts';
 import { toObservable } from '../stream/execute-tool.ts';
 import { patientTimer } from '../stream/patient-timer.ts';
 
-/** A result that came after its answer. */
+/** A result that arrived after the answer that asked for it. */
 export interface LateResult {
   readonly tool: string;
   readonly toolCallId: string;
-  /** As the model will read it. */
+  /** The text that the model will read. */
   readonly content: string;
   readonly isError: boolean;
 }
 
 /** Options of {@link withLateResults}. */
 export interface LateResultOptions {
-  /** The pipeline; a function, since its tools are made before it. */
+  /** The pipeline; a function, since tools are created before it. */
   readonly pipeline: () => Pick<Pipeline, 'events$' | 'history'>;
   /** How long the answer waits for a result, in milliseconds. Default: 4,000. */
   readonly afterMs?: number;
-  /** What the model is told then. Default: that it still runs, and to tell the user so. */
+  /** The result given to the model meanwhile. Default: that the tool is still running, and to tell the user so. */
   readonly placeholder?: string;
-  /** Called when a late result is in the history; `pipeline.send()` has the agent speak of it at once. */
+  /**
+   * Called when a late result has been added to the history; call `pipeline.send()` to have the agent mention it at
+   * once.
+   */
   readonly onLate?: (result: LateResult) => void;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
 }
 
 /**
- * Tools whose answer does not wait for them longer than `afterMs`: then the model is told that they still run, and answers.
- * The result takes that place in the history when it comes, so that the next answer is told. A late call runs on whatever
- * the user says, until it is done, its own time limit is over or the session is closed.
+ * Tools that hold up an answer for `afterMs` at most: then the model is told that they are still running, and answers.
+ * When the result arrives, it replaces that notice in the history, so that the next answer knows it. A late call
+ * continues whatever the user says, until it is done, times out, or the session closes.
  *
  * @example
  * ```ts
@@ -105,10 +108,10 @@ export function withLateResults<T extends Tool>(tools: readonly T[], options: La
   }));
 }
 
-/** How a call has ended; a failure in time is the runner's to tell. */
+/** How a call ended; the tool runner reports failures that occur in time. */
 type Outcome = ToolOutcome & { readonly cause?: unknown };
 
-/** Runs a call until it is done, time is up or the session is over; errors are outcomes. */
+/** Runs a call until it is done, times out or the session ends; errors are outcomes. */
 function run(
   tool: Tool,
   args: never,
@@ -138,7 +141,7 @@ function run(
   });
 }
 
-/** Puts a result where the placeholder is: there once the other calls of the round are over too. */
+/** Replaces the placeholder by the result; the placeholder is there once the round's other calls have ended. */
 function told(
   tool: string,
   { cause: _, ...outcome }: Outcome,

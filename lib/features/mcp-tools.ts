@@ -1,15 +1,15 @@
 import { asArray, asNumber, asObject, asObjects, asString, type WireObject } from '../core/guard.ts';
 import type { Tool } from '../core/tools.ts';
 
-/** A client of the Model Context Protocol: that of `@modelcontextprotocol/sdk` 1, or of `@modelcontextprotocol/client` 2. */
+/** A Model Context Protocol client: that of `@modelcontextprotocol/sdk` 1, or of `@modelcontextprotocol/client` 2. */
 export interface McpClient {
-  /** Lists one page of the server's tools, or all. */
+  /** Lists the server's tools, or one page of them. */
   listTools(params?: { cursor?: string }, options?: never): PromiseLike<unknown>;
   /** Calls a tool. */
   callTool(params: { name: string; arguments?: Record<string, unknown> }, ...options: never[]): PromiseLike<unknown>;
 }
 
-/** What a server says of a tool's effects; a hint, not a promise. */
+/** What a server says about a tool's effects; a hint, not a promise. */
 export interface McpToolHints {
   /** It changes nothing. */
   readonly readOnlyHint?: boolean;
@@ -17,48 +17,48 @@ export interface McpToolHints {
   readonly destructiveHint?: boolean;
   /** Calling it again with the same arguments changes nothing more. */
   readonly idempotentHint?: boolean;
-  /** It deals with the world outside, such as the web. */
+  /** It interacts with the outside world, such as the web. */
   readonly openWorldHint?: boolean;
 }
 
-/** A server's tool as one of the pipeline's. */
+/** A server's tool, for a pipeline. */
 export interface McpTool extends Tool {
-  /** What the server says of its effects. */
+  /** What the server says about its effects. */
   readonly hints: McpToolHints;
 }
 
-/** A server's word on how far a call has come. */
+/** A server's progress report on a call. */
 export interface McpProgress {
   /** The name of the tool, as the model knows it. */
   readonly tool: string;
   readonly toolCallId: string;
-  /** Grows with each; of `total`, if that is known. */
+  /** Grows with each report; out of `total`, if known. */
   readonly progress: number;
   readonly total?: number;
-  /** In words, if the server has some. */
+  /** The server's description, if any. */
   readonly message?: string;
 }
 
 /** Options of {@link mcpTools}. */
 export interface McpToolsOptions {
-  /** Placed before each name, such as `crm_`, where several servers have tools of one name. Default: nothing. */
+  /** Prefix of each name, such as `crm_`, for servers whose tools have the same names. Default: none. */
   readonly prefix?: string;
   /** Time limit of each call, in milliseconds. Default: 30,000. */
   readonly timeoutMs?: number;
-  /** Called with each progress of a call; a text that it returns is said. Without it, the server is not asked to tell. */
+  /** Called with each progress report; a text that it returns is spoken. Without it, no reports are requested. */
   readonly onProgress?: (progress: McpProgress) => unknown;
-  /** Ends the listing. */
+  /** Aborts the listing. */
   readonly signal?: AbortSignal;
 }
 
-/** More pages than any server has: one that sends the same page for ever is not read for ever. */
+/** More pages than any server has: a limit for servers that repeat a page for ever. */
 const maxPages = 100;
-/** What services take as a name. */
+/** What model services accept as a tool's name. */
 const longestName = 64;
 
 /**
  * The tools of a server of the Model Context Protocol (https://modelcontextprotocol.io), for a pipeline. The client is
- * yours: connect it first, close it in the end. A call that an interruption cuts off is cancelled at the server.
+ * yours: connect it before, close it afterwards. A call cut off by an interruption is cancelled on the server.
  *
  * @example
  * ```ts
@@ -133,16 +133,16 @@ function toolOf(client: McpClient, listed: WireObject, options: McpToolsOptions)
   };
 }
 
-/** Version 1 of the SDK has a schema between the two; version 2 has not. */
+/** Version 1 of the SDK takes a schema in between; version 2 does not. */
 function call(client: McpClient, params: Parameters<McpClient['callTool']>[0], options: object): PromiseLike<unknown> {
   const rest = client.callTool.length === 2 ? [options] : [undefined, options];
   return client.callTool(params, ...(rest as never[]));
 }
 
 /**
- * What the model is told: the structured content, else the text, and the names of what it cannot read.
+ * What the model is told: the structured content, else the text, and placeholders for what it cannot read.
  *
- * @throws Error when the server says that the call has failed.
+ * @throws Error when the server reports that the call failed.
  */
 function resultOf(value: unknown): unknown {
   const result = asObject(value) ?? {};
@@ -151,7 +151,7 @@ function resultOf(value: unknown): unknown {
   const texts = parts.flatMap((part) => textOf(part) ?? []);
   const others = parts.flatMap((part) => (textOf(part) === undefined ? nameOf(part) : []));
   const isStructured = structuredContent !== undefined && isError !== true;
-  // Its text is the same, for those that read no JSON.
+  // The text content repeats it for clients that don't read JSON.
   const told = isStructured ? [JSON.stringify(structuredContent), ...others] : [...texts, ...others];
   if (isError === true) throw new Error(told.join('\n') || 'the tool failed');
   return told.length > 0 ? told.join('\n') : toolResult;
@@ -162,7 +162,7 @@ function textOf(part: WireObject): string | undefined {
   return part['type'] === 'resource' ? asString(asObject(part['resource'])?.['text']) : undefined;
 }
 
-/** What the model cannot read, such as `[image: image/png]`. */
+/** A placeholder for what the model cannot read, such as `[image: image/png]`. */
 function nameOf(part: WireObject): string {
   const about = part['type'] === 'resource' ? (asObject(part['resource']) ?? {}) : part;
   const facts = [about['title'] ?? about['name'], about['uri'], about['mimeType']].flatMap(

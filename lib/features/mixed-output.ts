@@ -7,24 +7,24 @@ import type { OutputProvider, PlaybackEvent } from '../core/roles.ts';
 import { fromInput } from '../stream/bridge.ts';
 import type { Loop } from './background-loop.ts';
 
-/** What sounds in the background. */
+/** The background sounds. */
 export interface Mix {
   readonly ambience: Loop | undefined;
   readonly thinking: Loop | undefined;
-  /** Factors from 0 to 1. */
+  /** Volumes, from 0 to 1. */
   readonly volume: number;
   readonly ducked: number;
 }
 
-/** How much background is given to the output ahead, and at once, in milliseconds. */
+/** How far ahead background is given to the output, and in which portions, in milliseconds. */
 const leadMs = 300;
 const pieceMs = 100;
-/** How long it takes to become softer or louder, in seconds. */
+/** Duration of a fade, in seconds. */
 const rampSeconds = 0.25;
 
 /**
- * Mixes a background into what an output plays, and plays it alone in between. Each of these is a play of its own: so what
- * was heard of the speech is what the output says.
+ * Mixes a background into what an output plays, and plays it alone in between. Speech and background alone are separate
+ * plays, so the output's report of what was heard stays exact.
  */
 export class MixedOutput {
   readonly #output: OutputProvider;
@@ -33,11 +33,11 @@ export class MixedOutput {
   readonly playback$: Observable<PlaybackEvent> = this.#playback$.asObservable();
   #mix: Mix | undefined;
   #isSpeaking = false;
-  /** What was heard of the speech that is over, in milliseconds. */
+  /** How much was heard of the speech that ended, in milliseconds. */
   #spokenMs = 0;
   /** The background alone, while it plays. */
   #alone: Subscription | undefined;
-  /** Where the loops are, in seconds, and how loud. */
+  /** Positions of the loops, in seconds, and their volumes. */
   #at = 0;
   #gain = 0;
 
@@ -60,7 +60,7 @@ export class MixedOutput {
     return this.#isSpeaking ? (this.#output.tailMs ?? 0) : 0;
   }
 
-  /** Sets what sounds from now on. */
+  /** Sets the background from now on. */
   sound(mix: Mix | undefined): void {
     this.#mix = mix;
     if (!mix?.ambience && !mix?.thinking) this.#rest();
@@ -84,7 +84,7 @@ export class MixedOutput {
         return { ...chunk, data: this.#under(carry.push(chunk.data), format) };
       };
       const mixed$ = fromInput(audio$).pipe(map(mix));
-      // Teardown goes in this order: first the output is free, then the background takes it.
+      // Teardown order matters: first the output is released, then the background takes it.
       const playing = new Subscription();
       subscriber.add(() => {
         const heardMs = this.#output.positionMs;
@@ -107,20 +107,20 @@ export class MixedOutput {
     });
   }
 
-  /** Plays nothing anymore until the next speech, or `sound()`. */
+  /** Stays silent until the next speech, or `sound()`. */
   stop(): void {
     this.#mix = undefined;
     this.#rest();
     this.#output.stop();
   }
 
-  /** Leaves the output to what the application plays itself. */
+  /** Leaves the output to what the application itself plays. */
   enqueue(chunk: AudioChunk): void {
     this.#rest();
     this.#output.enqueue(chunk);
   }
 
-  /** The background is never over, and is not waited for. */
+  /** The background never ends, so nothing waits for it. */
   async flush(): Promise<void> {
     if (this.#alone) return;
     await this.#output.flush();
@@ -141,7 +141,7 @@ export class MixedOutput {
     this.#alone = alone;
     const heard$ = this.#output.play(piece$).pipe(
       tap(({ positionMs }) => fill(positionMs)),
-      // An output that cannot play has no background; it says so when it is to speak.
+      // An output that cannot play has no background; it reports the problem when it has to speak.
       catchError(() => EMPTY),
     );
     alone.add(() => (this.#at = from + this.#output.positionMs / 1_000));
@@ -168,7 +168,7 @@ export class MixedOutput {
     return encodeSamples(mixed, format.encoding);
   }
 
-  /** Adds the background to samples, from where it is. */
+  /** Mixes the background into samples, from its current position. */
   #add(samples: Float32Array<ArrayBuffer>, { sampleRate, channels }: AudioMetadata, share: number): void {
     const { ambience, thinking, volume = 0 } = this.#mix ?? {};
     const step = 1 / (rampSeconds * sampleRate);
@@ -177,7 +177,7 @@ export class MixedOutput {
       const at = this.#at + frame / sampleRate;
       this.#gain += Math.max(-step, Math.min(step, share * volume - this.#gain));
       const ambient = (ambience?.sample(at, sampleRate) ?? 0) * this.#gain;
-      // While the agent speaks, it thinks no more.
+      // While the agent speaks, it is not thinking.
       const sound = ambient + (this.#isSpeaking ? 0 : (thinking?.sample(at, sampleRate) ?? 0) * volume);
       for (let index = frame * channels; index < (frame + 1) * channels; index += 1) {
         samples[index] = Math.max(-1, Math.min(1, (samples[index] ?? 0) + sound));
@@ -187,7 +187,7 @@ export class MixedOutput {
   }
 }
 
-/** The output's best format for what nobody else has chosen one for. */
+/** The output's preferred format, for background that no speech sets one for. */
 function formatOf([first]: readonly AudioFormat[]): AudioMetadata {
   const { encoding = 'linear16', sampleRates: [sampleRate = 16_000] = [] } = first ?? {};
   return { encoding, sampleRate, channels: 1 };

@@ -18,19 +18,19 @@ import { merge } from '../stream/merge.ts';
 import type { Retry } from '../stream/retry-backoff.ts';
 import type { CallEvent, EventsDropped, SealedEvent } from './call-sink.ts';
 
-/** What an {@link outbox} may hold. */
+/** Limits of an {@link outbox}. */
 export interface OutboxOptions {
   /** Most events, and most characters of their JSON. */
   readonly maxEvents: number;
   readonly maxCharacters: number;
-  /** Begins the events' ids. */
+  /** Prefix of the events' ids. */
   readonly id: string;
   readonly scheduler: SchedulerLike;
-  /** Told of each attempt that has failed. */
+  /** Called with the error of each failed attempt. */
   readonly onFailure: (cause: unknown) => void;
 }
 
-/** Most events in one delivery, and longest JSON of one: brokers refuse more than a megabyte. */
+/** Most events in one delivery, and the longest JSON of an event: brokers refuse more than a megabyte. */
 const maxBatch = 100;
 const maxBodyCharacters = 200_000;
 
@@ -38,9 +38,9 @@ const maxBodyCharacters = 200_000;
 const maxRetryMs = 2_000;
 
 /**
- * Delivers events in order and in batches, each until it succeeds. What comes meanwhile waits; what is too much pushes
- * out the oldest that wait, and an `events.dropped` stands in their place. Emits nothing; completes when the source has
- * and all were delivered.
+ * Delivers events in order and in batches, retrying each until it succeeds. Events that arrive meanwhile wait; beyond
+ * the limits, the oldest are dropped and an `events.dropped` takes their place. Emits nothing; completes when the
+ * source has completed and everything is delivered.
  */
 export function outbox(
   deliver$: (events: readonly SealedEvent[]) => ObservableInput<unknown>,
@@ -73,13 +73,13 @@ export function outbox(
     });
 }
 
-/** Events that wait to be sent. Those that are being sent are no longer here. */
+/** Events waiting to be sent, without those being sent. */
 class WaitingEvents {
   readonly #options: OutboxOptions;
   readonly #sealed: (SealedEvent & { readonly at: number })[] = [];
   #characters = 0;
   #seq = 0;
-  /** What was dropped since the last batch: it stands before what waits. */
+  /** What was dropped since the last batch; goes before what is waiting. */
   #dropped: (EventsDropped & { readonly seq: number }) | undefined;
 
   constructor(options: OutboxOptions) {
@@ -92,7 +92,7 @@ class WaitingEvents {
 
   add(event: CallEvent): void {
     const sealed = { ...this.#seal((this.#seq += 1), event), at: event.at };
-    // It would be in the way of all others.
+    // It would block all others.
     if (sealed.body.length > maxBodyCharacters) {
       const { type, at } = event;
       this.add({ type: 'events.dropped', at, count: 1, types: { [type]: 1 } });

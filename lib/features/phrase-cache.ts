@@ -23,38 +23,38 @@ import type { CachedPhrase, PhraseStore } from './phrase-store.ts';
 
 /** Options of {@link cachedVoice}. */
 export interface CachedVoiceOptions {
-  /** Where phrases are kept. */
+  /** Stores the phrases. */
   readonly store: PhraseStore;
   /**
-   * What tells this voice from others: whatever changes how it sounds. Default: the provider's name, format and
+   * Identifies this voice: everything that affects how it sounds. Default: the provider's name, format and
    * configuration, without credentials and addresses.
    */
   readonly settings?: () => unknown;
   /**
-   * Which phrases are kept: on disk, rather no names and balances of customers. Phrases of `prepare()` always are. Default:
-   * all.
+   * Which phrases to keep: don't keep customers' names and balances on disk. Phrases of `prepare()` are always kept.
+   * Default: all.
    */
   readonly keeps?: (text: string) => boolean;
-  /** Longest phrase that is kept, in bytes of audio. Default: 8 MiB, 4 minutes at 16 kHz. */
+  /** Longest phrase to keep, in bytes of audio. Default: 8 MiB, 4 minutes at 16 kHz. */
   readonly maxPhraseBytes?: number;
-  /** How long the store may take to answer, in milliseconds; then the voice is asked. Default: 500. */
+  /** How long to wait for the store, in milliseconds, before asking the voice. Default: 500. */
   readonly patienceMs?: number;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
 }
 
-/** Keys of a configuration that change nothing of the sound, or must never be kept. */
+/** Keys of a configuration that do not affect the sound, or must never be stored. */
 const apart =
   /key|token|secret|password|credential|auth|url|endpoint|proxy|logger|scheduler|limits|timeout|retry|fetch|socket/i;
 
 type Play = (phrase: CachedPhrase) => Observable<AudioChunk>;
 type Heard = Omit<SpokenWord, 'utteranceId'> & { readonly utteranceId?: string };
 
-/** Finds phrases in a store, and has a voice speak and the store keep what is missing. */
+/** Finds phrases in a store; missing ones are synthesized and stored. */
 export class PhraseCache {
   readonly #tts: TTSProvider;
   readonly #options: CachedVoiceOptions;
-  /** What is being spoken, until the store has it: nothing if it was cut off. */
+  /** Phrases being synthesized, until they are stored; `undefined` for one that was cut off. */
   readonly #recordings = new Map<string, Promise<CachedPhrase | undefined>>();
 
   constructor(tts: TTSProvider, options: CachedVoiceOptions) {
@@ -62,7 +62,7 @@ export class PhraseCache {
     this.#options = options;
   }
 
-  /** A phrase as the cache has it, by `play$`, or as the voice speaks it. Without a key, nothing is kept. */
+  /** A phrase from the cache, played by `play$`, or from the voice. Without a key, nothing is stored. */
   say(pieces: readonly string[], play$: Play): Observable<AudioChunk> {
     const text = textOf(pieces);
     const speak$ = defer(() => fromInput(this.#tts.speak(from(pieces))));
@@ -74,7 +74,7 @@ export class PhraseCache {
     );
   }
 
-  /** The same for a phrase that is kept in any case; errors without a key. */
+  /** The same, always storing the phrase; errors without a key. */
   prepare(pieces: readonly string[], play$: Play): Observable<AudioChunk> {
     return defer(() => this.#keyOf(textOf(pieces))).pipe(switchMap((key) => this.#fetch(pieces, key, play$)));
   }
@@ -86,13 +86,13 @@ export class PhraseCache {
     return found$.pipe(
       switchMap((found) => {
         if (found) return play$(found);
-        // Another one may have begun in the meantime.
+        // Another synthesis may have begun in the meantime.
         return this.#recordings.has(key) ? this.#fetch(pieces, key, play$) : this.#record(pieces, key);
       }),
     );
   }
 
-  /** What the store has; a store that fails, or takes too long, has nothing. */
+  /** The stored phrase; nothing if the store fails or takes too long. */
   #find(key: string, text: string): Observable<CachedPhrase | undefined> {
     const { store, patienceMs = 500, scheduler = asyncScheduler } = this.#options;
     return defer(async () => store.get(key)).pipe(
@@ -102,7 +102,7 @@ export class PhraseCache {
     );
   }
 
-  /** Speaks a phrase, and keeps it once it is whole. */
+  /** Synthesizes a phrase, and stores it once complete. */
   #record(pieces: readonly string[], key: string): Observable<AudioChunk> {
     const { maxPhraseBytes = 8 * 1024 * 1024 } = this.#options;
     return new Observable((subscriber) => {
@@ -127,7 +127,7 @@ export class PhraseCache {
           utteranceId ??= chunk.utteranceId;
           format ??= chunk.metadata;
           bytes += chunk.data.length;
-          // Two voices, or two files, are no phrase of one format.
+          // Two voices, or two files, don't make a phrase of one format.
           isOne &&= chunk.utteranceId === utteranceId && !('endsFile' in chunk) && bytes <= maxPhraseBytes;
           if (isOne) chunks.push(chunk.data);
           subscriber.next(chunk);
@@ -146,7 +146,7 @@ export class PhraseCache {
     });
   }
 
-  /** A store that cannot keep it costs a synthesis, no call. */
+  /** A store that fails costs another synthesis, not the call. */
   #keep(key: string, phrase: CachedPhrase): void {
     const { store, patienceMs = 500, scheduler = asyncScheduler } = this.#options;
     const kept$ = defer(() => Promise.resolve(store.set(key, phrase))).pipe(
@@ -164,7 +164,7 @@ export class PhraseCache {
   }
 }
 
-/** The same text, however it was cut into pieces. */
+/** Normalizes a text, however it was split. */
 export function textOf(pieces: readonly string[]): string {
   return pieces.join(' ').replace(/\s+/g, ' ').trim();
 }
@@ -180,7 +180,7 @@ function withoutId({ utteranceId: _, ...word }: Heard): CachedPhrase['words'][nu
   return word;
 }
 
-/** Whether a store gave back what it was given. */
+/** Whether a store returned what it was given. */
 function isWhole(phrase: Partial<CachedPhrase> | undefined, text: string): phrase is CachedPhrase {
   const { format, audio, words } = phrase ?? {};
   const isAudio = ArrayBuffer.isView(audio) && audio.byteLength > 0;

@@ -5,22 +5,22 @@ import type { Eventually } from './history-store.ts';
 
 const mebibyte = 1024 * 1024;
 
-/** A phrase as a voice has spoken it. */
+/** A synthesized phrase. */
 export interface CachedPhrase {
   readonly text: string;
   readonly format: AudioMetadata;
   readonly audio: Uint8Array<ArrayBuffer>;
-  /** Its words with their times, if the voice tells them. */
+  /** Its words with their times, if the voice provides them. */
   readonly words: readonly Omit<SpokenWord, 'utteranceId'>[];
 }
 
 /**
- * Where spoken phrases are kept: `MemoryPhrases`, `FilePhrases`, `IndexedDbPhrases`, or your own. What it throws or rejects
- * with, and an entry that is not what was given, count as a phrase that it does not have.
+ * Stores synthesized phrases: `MemoryPhrases`, `FilePhrases`, `IndexedDbPhrases`, or your own. If it throws, rejects,
+ * or returns something other than it was given, the phrase counts as missing.
  */
 export interface PhraseStore {
   /**
-   * The phrase of a key, if it has it.
+   * Returns the phrase of a key, if stored.
    *
    * @param key - 64 hexadecimal digits.
    */
@@ -29,18 +29,21 @@ export interface PhraseStore {
   set(key: string, phrase: CachedPhrase): Eventually<unknown>;
 }
 
-/** Phrases in this process. */
+/** Keeps phrases in this process. */
 export class MemoryPhrases implements PhraseStore {
   readonly #phrases = new Map<string, CachedPhrase>();
   readonly #maxBytes: number;
   #bytes = 0;
 
-  /** @param options - `maxBytes` of audio: what was used least recently goes first. Default: 16 MiB, 8 minutes at 16 kHz. */
+  /**
+   * @param options - `maxBytes` of audio: the least recently used are dropped first. Default: 16 MiB, 8 minutes at 16
+   * kHz.
+   */
   constructor({ maxBytes = 16 * mebibyte }: { readonly maxBytes?: number } = {}) {
     this.#maxBytes = maxBytes;
   }
 
-  /** The phrase of a key, which is now the one used last. */
+  /** Returns the phrase of a key, and marks it as most recently used. */
   get(key: string): CachedPhrase | undefined {
     const phrase = this.#phrases.get(key);
     if (!phrase) return undefined;
@@ -49,7 +52,7 @@ export class MemoryPhrases implements PhraseStore {
     return phrase;
   }
 
-  /** Adds a phrase; one that is larger than `maxBytes` is not kept. */
+  /** Adds a phrase, unless it is larger than `maxBytes`. */
   set(key: string, phrase: CachedPhrase): void {
     this.#delete(key);
     if (phrase.audio.byteLength > this.#maxBytes) return;
@@ -67,16 +70,16 @@ export class MemoryPhrases implements PhraseStore {
   }
 }
 
-/** Phrases in the browser's IndexedDB. */
+/** Keeps phrases in the browser's IndexedDB. */
 export class IndexedDbPhrases implements PhraseStore {
   readonly #table: IndexedDbTable<CachedPhrase>;
-  /** Under one key, the keys of all phrases with their bytes: oldest first. */
+  /** One entry lists the keys and sizes of all phrases, oldest first. */
   readonly #sizes: IndexedDbTable<readonly Sized[]>;
   readonly #maxBytes: number;
 
   /**
-   * @param options - `name` of the database, `rxvoice-phrases` by default, and `maxBytes` of audio: what was added first
-   * goes first. Default: 64 MiB.
+   * @param options - `name` of the database, `rxvoice-phrases` by default, and `maxBytes` of audio: the oldest are
+   * dropped first. Default: 64 MiB.
    */
   constructor({ name = 'rxvoice-phrases', maxBytes = 64 * mebibyte }: { name?: string; maxBytes?: number } = {}) {
     this.#table = new IndexedDbTable(name);
@@ -102,13 +105,13 @@ export class IndexedDbPhrases implements PhraseStore {
   }
 }
 
-/** What is needed of `node:fs/promises`, in Node, Bun and Deno. */
+/** The part of `node:fs/promises` that is used, in Node, Bun and Deno. */
 export interface PhraseFiles {
   /** Reads a file. */
   readFile(path: string): Promise<Uint8Array>;
   /** Writes a file. */
   writeFile(path: string, data: Uint8Array): Promise<unknown>;
-  /** Gives a file another name, in place of one that has it. */
+  /** Renames a file, replacing any file of that name. */
   rename(from: string, to: string): Promise<unknown>;
   /** Creates a folder and those above it. */
   mkdir(path: string, options: { readonly recursive: true }): Promise<unknown>;
@@ -116,12 +119,12 @@ export interface PhraseFiles {
   readdir(path: string): Promise<readonly string[]>;
   /** The size of a file in bytes, and when it was written. */
   stat(path: string): Promise<{ readonly size: number; readonly mtimeMs: number }>;
-  /** Deletes a file, if it is there. */
+  /** Deletes a file, if it exists. */
   rm(path: string, options: { readonly force: true }): Promise<unknown>;
 }
 
 /**
- * Phrases on disk, a file for each, in a folder that several processes may share.
+ * Keeps phrases on disk, one file each, in a folder that several processes may share.
  *
  * @example
  * ```ts
@@ -140,9 +143,9 @@ export class FilePhrases implements PhraseStore {
   #bytes = Infinity;
 
   /**
-   * @param folder - Is created where it is missing.
+   * @param folder - Created if missing.
    * @param files - The module `node:fs/promises`.
-   * @param options - `maxBytes` of the files: what was written first goes first. Default: 256 MiB.
+   * @param options - `maxBytes` of the files: the oldest are deleted first. Default: 256 MiB.
    */
   constructor(folder: string, files: PhraseFiles, { maxBytes = 256 * mebibyte }: { readonly maxBytes?: number } = {}) {
     this.#folder = folder;
@@ -153,7 +156,7 @@ export class FilePhrases implements PhraseStore {
   /**
    * The phrase of a key.
    *
-   * @throws What the file system throws: also that there is no such file.
+   * @throws What the file system throws, also if the file does not exist.
    */
   async get(key: string): Promise<CachedPhrase | undefined> {
     const bytes = Uint8Array.from(await this.#files.readFile(this.#path(key)));
@@ -166,7 +169,7 @@ export class FilePhrases implements PhraseStore {
     return audio.length === length ? { ...phrase, audio } : undefined;
   }
 
-  /** Adds a phrase; a reader in another process never sees half a file. */
+  /** Adds a phrase; readers in other processes never see a partial file. */
   async set(key: string, { audio, ...phrase }: CachedPhrase): Promise<void> {
     const head = new TextEncoder().encode(`${JSON.stringify({ ...phrase, length: audio.length })}\n`);
     const bytes = new Uint8Array(head.length + audio.length);
@@ -181,7 +184,7 @@ export class FilePhrases implements PhraseStore {
     if (this.#bytes > this.#maxBytes) await this.#shrink();
   }
 
-  /** Deletes the oldest files, also halves that a process left behind; another process may do the same. */
+  /** Deletes the oldest files, and partial ones that a process left behind; another process may be doing the same. */
   async #shrink(): Promise<void> {
     const names = await this.#files.readdir(this.#folder);
     const found = await Promise.all(names.filter((name) => name.includes('.phrase')).map((name) => this.#sized(name)));
@@ -215,7 +218,7 @@ function bytesOf(all: readonly Sized[]): number {
   return all.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-/** The first ones, without which the others fit. */
+/** The first entries, without which the others fit. */
 function overflow(all: readonly Sized[], maxBytes: number): readonly Sized[] {
   let bytes = bytesOf(all);
   const kept = all.findIndex((sized) => {

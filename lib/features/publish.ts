@@ -42,48 +42,48 @@ import type { CallCommand, CallEvent, CallSide, CallSink, ListedCall } from './c
 import { outbox } from './outbox.ts';
 import { publicEvent } from './public-event.ts';
 
-/** A stream of events that {@link publish} can take elsewhere: all but the audio. */
+/** A stream of events that {@link publish} can publish: all but the audio. */
 export type PublishedStream = Exclude<EventStream, 'audio$'>;
 
 /** Options of {@link publish}. */
 export interface PublishOptions {
   /** Letters, digits, `-` and `_`, at most 100; unique among all machines. Default: a random UUID. */
   readonly callId?: string;
-  /** What the live list shows besides, such as the machine and the platform. Default: nothing. */
+  /** Further facts for the live list, such as the machine and the platform. Default: none. */
   readonly details?: Readonly<Record<string, string>>;
   /**
-   * The streams whose events are published. `tools$` and `history$` have the arguments and results of tools. Default: all
-   * but `captions$`.
+   * The streams whose events are published. `tools$` and `history$` contain arguments and results of tools. Default:
+   * all but `captions$`.
    */
   readonly streams?: readonly PublishedStream[];
-  /** The commands that are carried out. Default: all. */
+  /** The commands to accept. Default: all. */
   readonly commands?: readonly CallCommand['type'][];
   /** Ends the call. Default: the pipeline's `stop()`. */
   readonly hangUp?: () => unknown;
   /** Transfers the call. Default: `transfer` is refused. */
   readonly transfer?: (to: string) => unknown;
-  /** What those hear who listen in: a phone's `audio$` and `heard$`. Default: nothing. */
+  /** The audio for listening in: a phone's `audio$` and `heard$`. Default: none. */
   readonly audio?: Readonly<Partial<Record<CallSide, Observable<AudioChunk>>>>;
-  /** Most events that wait while the broker is away, at least 1; the oldest are dropped. Default: 2,000. */
+  /** Most events kept while the broker is away, at least 1; the oldest are dropped. Default: 2,000. */
   readonly maxWaiting?: number;
-  /** How long the last events are still tried after the call, in milliseconds. Default: 30,000. */
+  /** How long after the call delivery of the last events is retried, in milliseconds. Default: 30,000. */
   readonly lingerMs?: number;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
 }
 
-/** A call that is published. */
+/** A published call. */
 export interface Publication {
   readonly callId: string;
-  /** What fails and is tried again: the broker is away, or refuses. Hot; completes at the end. */
+  /** Failures that are being retried: the broker is away, or refuses. Hot; completes at the end. */
   readonly problems$: Observable<VoiceError>;
-  /** Resolves when the call is over, and its events are delivered or given up. Never rejects. */
+  /** Resolves when the call is over and its events are delivered or given up. Never rejects. */
   readonly done: Promise<void>;
-  /** Ends it, as the end of the pipeline does. */
+  /** Stops publishing, as the end of the pipeline does. */
   stop(): Promise<void>;
 }
 
-/** What those hear who listen in. */
+/** The audio for listening in. */
 const listenIn: AudioMetadata = { encoding: 'linear16', sampleRate: 16_000, channels: 1, bitDepth: 16 };
 
 const usualStreams = (Object.keys(eventStreams) as EventStream[]).filter(
@@ -91,20 +91,20 @@ const usualStreams = (Object.keys(eventStreams) as EventStream[]).filter(
 );
 const allCommands: readonly CallCommand['type'][] = ['say', 'send', 'interrupt', 'hangUp', 'transfer', 'update'];
 
-/** Most characters of events that wait, and of what the list shows of what was said. */
+/** Most characters of waiting events, and of the last words shown on the list. */
 const maxWaitingCharacters = 2_000_000;
 const maxSaidCharacters = 200;
 
-/** Least time between two states of a call on the list, in milliseconds. */
+/** Shortest time between two updates of a call on the list, in milliseconds. */
 const listEveryMs = 500;
-/** How the sink is asked again for commands and listeners. Times in milliseconds. */
+/** How subscriptions to commands and listeners are retried. Times in milliseconds. */
 const asksAgain = { initialMs: 1_000, maxMs: 1_000, jitter: 'none' } as const;
 
 /**
- * Publishes a call, so that it is seen and reached from other machines: its events in order, its place on the live list,
- * the commands that others have for it, and its audio while somebody listens. The call never waits for the broker: what
- * cannot be delivered waits in memory, and is delivered later or counted in an `events.dropped`. Secret keys
- * (`collectDigits`) are in no event and in no audio.
+ * Publishes a call, so that it can be watched and controlled from other machines: its events in order, an entry on the
+ * live list, commands to it, and its audio while anyone is listening. The call never waits for the broker: undelivered
+ * events wait in memory, and are delivered later or counted in an `events.dropped`. Secret keys (`collectDigits`)
+ * appear in no event and no audio.
  *
  * @example
  * ```ts
@@ -147,7 +147,7 @@ export function publish(pipeline: Pipeline, sink: CallSink, options: PublishOpti
       ...{ maxEvents: maxWaiting, maxCharacters: maxWaitingCharacters, id: crypto.randomUUID(), scheduler, onFailure },
     }),
   );
-  /** What the broker was not told is told again, or no longer true. */
+  /** Whatever the broker missed is repeated, or no longer true. */
   const tried$ = (told$: () => ObservableInput<unknown>): Observable<never> =>
     defer(told$).pipe(
       ignoreElements(),
@@ -208,7 +208,7 @@ export function publish(pipeline: Pipeline, sink: CallSink, options: PublishOpti
   };
 }
 
-/** What the live list shows, as it changes. */
+/** The call's entry on the live list, as it changes. */
 function listing$(
   pipeline: Pipeline,
   callId: string,
@@ -256,7 +256,7 @@ function samplesOf$(
   return merge(...heard);
 }
 
-/** Does something with the latest value, one at a time: what comes meanwhile waits, and only the last of it. */
+/** Processes the latest value, one at a time: of those that arrive meanwhile, only the last is kept. */
 function latestOnly<T>(project$: (value: T) => Observable<never>): OperatorFunction<T, never> {
   return (source$) =>
     defer(() => {

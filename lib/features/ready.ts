@@ -1,6 +1,6 @@
 import { Provider } from '../core/provider.ts';
 
-/** What needs no service and no device is always ready. */
+/** Needs no service and no device, so it is always ready. */
 export abstract class Ready extends Provider<object> {
   readonly type = 'rest';
 

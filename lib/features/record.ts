@@ -39,53 +39,56 @@ import { Recorder, type RecordedPart, type SilencedSpan } from './recorder.ts';
 /** Options of {@link record}. */
 export interface RecordOptions {
   /**
-   * Whether the caller agrees: `true`; a promise or a stream that tells so, now or later; or a function that asks for it,
-   * called when the conversation begins. Before `true`, nothing is recorded or kept for it. After `false`, there is silence
-   * until `true`, and what was not written yet is dropped. Its errors are the recording's. No default.
+   * Whether the caller agrees: `true`; a promise or a stream that says so, now or later; or a function that asks,
+   * called when the conversation begins. Nothing is recorded or buffered before `true`. After `false`, the recording is
+   * silent until `true`, and unwritten audio is dropped. Its errors fail the recording. Required.
    */
   readonly consent: boolean | ObservableInput<boolean> | (() => boolean | ObservableInput<boolean>);
   /** Hz. Default: the input's. */
   readonly sampleRate?: number;
   /**
-   * How far behind the call the recording is written, in milliseconds: so far back `redact()` can reach. From 2,000 to
-   * 300,000; costs 64 bytes a millisecond at 16 kHz. Default: 2,000.
+   * How far writing lags behind the call, in milliseconds, and thus how far back `redact()` can reach. From 2,000 to
+   * 300,000; takes 64 bytes per millisecond at 16 kHz. Default: 2,000.
    */
   readonly holdMs?: number;
   /**
-   * The events that stand beside it. Default: `turn.started`, `.committed`, `.ended`, `transcript.final`, `speech.started`,
-   * `.ended`, `bargeIn.confirmed`, `agent.handoff`, `dtmf.digit`, `call.ended`.
+   * The events to write beside it. Default: `turn.started`, `.committed`, `.ended`, `transcript.final`,
+   * `speech.started`, `.ended`, `bargeIn.confirmed`, `agent.handoff`, `dtmf.digit`, `call.ended`.
    */
   readonly events?: readonly VoiceEventType[];
 }
 
-/** A recording of a conversation. Begins with the first subscription, ends with the conversation, or with the last one. */
+/**
+ * A recording of a conversation. Starts with the first subscription, and ends with the conversation or the last
+ * subscription.
+ */
 export interface CallRecording {
   /**
-   * A WAV file while it is being recorded: its header, then 16-bit samples, on the left the caller, on the right the agent.
-   * Its header names no length, as a stream's; {@link CallRecording.header} does. Empty without consent.
+   * A WAV file as it is recorded: the header, then 16-bit samples, caller on the left, agent on the right. The header
+   * states no length; {@link CallRecording.header} does. Empty without consent.
    */
   readonly wav$: Observable<Uint8Array<ArrayBuffer>>;
   /**
-   * Events beside it, each a line of JSON: `ms` is the time in the recording. `recording.started` has its wall-clock time,
-   * `at`. Subscribe in the same tick as to `wav$`.
+   * The events beside it, each a line of JSON: `ms` is the time in the recording. `recording.started` has the
+   * wall-clock time, `at`. Subscribe in the same tick as to `wav$`.
    */
   readonly lines$: Observable<string>;
-  /** `wav$` for whatever takes a web stream, such as a file or an upload. Errors when its reader is 16 MiB behind. */
+  /** `wav$` as a web stream, for a file or an upload. Errors when its reader falls 16 MiB behind. */
   readable(): ReadableStream<Uint8Array<ArrayBuffer>>;
-  /** The header for what was recorded so far, 44 bytes: written over the first ones, it tells players the length. */
+  /** A header for what was recorded so far, 44 bytes: write it over the original one to tell players the length. */
   header(): Uint8Array<ArrayBuffer>;
   /**
-   * Silences a span, and takes what was said from its events. Reaches back as far as `holdMs`.
+   * Silences a span, and removes what was said in it from the events. Reaches back as far as `holdMs`.
    *
    * @param span - Default: both speakers, from now on.
-   * @returns Ends a span without an end.
+   * @returns A function that ends an open span.
    */
   redact(span?: SilencedSpan): () => void;
 }
 
-/** What is written at once, in milliseconds. */
+/** How much is written at once, in milliseconds. */
 const writeMs = 200;
-/** Most of it that a web stream's reader may have left, in bytes. */
+/** How far a web stream's reader may fall behind, in bytes. */
 const maxUnread = 16 * 1024 * 1024;
 
 const usualEvents: readonly VoiceEventType[] = [
@@ -94,11 +97,11 @@ const usualEvents: readonly VoiceEventType[] = [
 ];
 
 /**
- * Records a conversation: on the left what the caller said, on the right what the agent was heard to say, cut where it was
- * interrupted, both on one clock. Muted is silent, and so is the caller between two presses of push-to-talk. Nothing is
- * recorded without consent.
+ * Records a conversation in stereo: on the left what the caller said, on the right what was heard of the agent, cut
+ * where it was interrupted, both on one clock. The caller is silent while muted, and with push-to-talk while not
+ * pressing. Nothing is recorded without consent.
  *
- * The output tells what was heard: phones, meetings, `PageSocket`, `NullOutput`.
+ * Needs an output that reports what was heard: phones, meetings, `PageSocket`, `NullOutput`.
  *
  * @example
  * ```ts
@@ -174,7 +177,7 @@ export function record(pipeline: Pipeline, options: RecordOptions): CallRecordin
   };
 }
 
-/** The ends of a pipeline; the output must tell what was heard. */
+/** A pipeline's input and output; the output must report what was heard. */
 function endsOf(pipeline: Pipeline): { readonly input: InputProvider; readonly heard$: Observable<AudioChunk> } {
   const { input, output } = insideOf(pipeline).assigned;
   const { heard$ } = output as { readonly heard$?: Observable<AudioChunk> };
@@ -190,16 +193,16 @@ function endsOf(pipeline: Pipeline): { readonly input: InputProvider; readonly h
   return { input, heard$ };
 }
 
-/** Consent as it is given and withdrawn. */
+/** Consent, as given and withdrawn. */
 export function consentOf({ consent }: Pick<RecordOptions, 'consent'>): Observable<boolean> {
   return defer(() => {
     const given$ = typeof consent === 'function' ? (consent as () => boolean | ObservableInput<boolean>)() : consent;
-    // From JavaScript anything may come: only `true` is consent.
+    // JavaScript may pass anything: only `true` is consent.
     return concat(typeof given$ === 'object' ? fromInput(given$) : of(given$), NEVER);
   }).pipe(map((given) => (given as unknown) === true));
 }
 
-/** Whether the caller may be recorded: not muted, and with push-to-talk between its press and its release. */
+/** Whether the caller may be recorded: not muted, and with push-to-talk, only while pressed. */
 export function audibleOf(pipeline: Pipeline): Observable<boolean> {
   const isManual = (): boolean => {
     const { turnTaking, endpointing } = insideOf(pipeline).options;
@@ -217,7 +220,7 @@ export function audibleOf(pipeline: Pipeline): Observable<boolean> {
   return muted$.pipe(switchMap((isMuted) => pressed$.pipe(map((isPressed) => !isMuted && (isPressed || !isManual())))));
 }
 
-/** The pipeline reports what is wrong with its providers. */
+/** The pipeline reports its providers' errors. */
 function untilBroken<T>(): MonoTypeOperatorFunction<T> {
   return catchError(() => EMPTY);
 }

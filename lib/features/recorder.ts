@@ -4,33 +4,33 @@ import { wavHeader } from '../audio/wav-header.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 import { AgentTrack, CallerTrack } from './recording-tracks.ts';
 
-/** What is silent in a recording. Times are those of the pipeline's clock, as in an event's `at`. */
+/** A span to silence in a recording. Times are on the pipeline's clock, as in an event's `at`. */
 export interface SilencedSpan {
   /** In milliseconds. Default: now. */
   readonly from?: number;
-  /** In milliseconds. Default: until it is ended. */
+  /** In milliseconds. Default: until ended. */
   readonly to?: number;
   /** Default: both. */
   readonly speaker?: 'user' | 'agent';
 }
 
-/** A piece of a recording: bytes of its file, or a line of its events. */
+/** A piece of a recording: bytes of the file, or a line of its events. */
 export type RecordedPart =
   | { readonly bytes: Uint8Array<ArrayBuffer>; readonly line?: undefined }
   | { readonly line: string; readonly bytes?: undefined };
 
-/** What a {@link Recorder} goes by. */
+/** Configuration of a {@link Recorder}. */
 export interface RecorderOptions {
   /** The format of what is captured. */
   readonly from: AudioMetadata;
   /** The format of the recording. */
   readonly format: AudioMetadata;
   readonly holdMs: number;
-  /** What is silent; more may come. */
+  /** Spans to silence; may grow. */
   readonly spans: readonly (SilencedSpan & { readonly from: number; readonly to: number })[];
 }
 
-/** A line that is not written yet. */
+/** A line not yet written. */
 interface Noted {
   readonly at: number;
   readonly event: object;
@@ -38,10 +38,10 @@ interface Noted {
 
 /** Longest piece, in milliseconds. */
 const pieceMs = 1_000;
-/** A clock that stood still for longer, in milliseconds, was asleep: that is no part of the call. */
+/** A clock that stood still for longer, in milliseconds, was asleep: that time is not part of the call. */
 const asleepMs = 60_000;
 
-/** Puts a recording together. Times are the pipeline's clock; the recording's begin with the first consent. */
+/** Assembles a recording. Times are on the pipeline's clock; the recording's own begin at the first consent. */
 export class Recorder {
   /** Whether the caller may be recorded now. */
   isAudible: boolean = true;
@@ -49,10 +49,10 @@ export class Recorder {
   readonly #caller: CallerTrack;
   readonly #agent: AgentTrack;
   #isOn = false;
-  /** When the recording began. */
+  /** When the recording started. */
   #originAt: number | undefined;
   #lastAt = 0;
-  /** Samples written of each channel. */
+  /** Samples written per channel. */
   #written = 0;
   #noted: Noted[] = [];
 
@@ -63,7 +63,7 @@ export class Recorder {
     this.#agent = new AgentTrack(mono);
   }
 
-  /** Bytes of samples that were written. */
+  /** Bytes of samples written. */
   get writtenBytes(): number {
     return this.#written * 4;
   }
@@ -82,7 +82,7 @@ export class Recorder {
     });
   }
 
-  /** The caller does not agree, or no longer: what is not written is dropped. */
+  /** The caller does not agree, or no longer does: unwritten audio is dropped. */
   pause(now: number): void {
     if (!this.#isOn) return;
     this.#isOn = false;
@@ -92,12 +92,12 @@ export class Recorder {
     this.#noted = [{ at: now, event: { type: 'recording.paused' } }];
   }
 
-  /** Takes what was captured. */
+  /** Takes captured audio. */
   hear(data: Uint8Array<ArrayBuffer>, now: number): void {
     if (this.#isOn) this.#caller.push(data, this.#ms(now), this.isAudible);
   }
 
-  /** Takes what was heard. */
+  /** Takes audio that was heard. */
   play(chunk: AudioChunk): void {
     if (this.#isOn) this.#agent.push(chunk, this.#ms(chunk.timestamp ?? this.#lastAt));
   }
@@ -106,10 +106,10 @@ export class Recorder {
     if (this.#isOn) this.#noted.push({ at, event });
   }
 
-  /** What can be written now. */
+  /** Returns what can be written now. */
   write(now: number): readonly RecordedPart[] {
     if (this.#originAt === undefined) return [];
-    // A clock that is set back, or has slept, neither stops the recording nor fills it.
+    // A clock that is set back or has slept must neither stop the recording nor fill it.
     if (now < this.#lastAt || now > this.#lastAt + asleepMs) this.#originAt += now - this.#lastAt;
     this.#lastAt = now;
     const ms = this.#ms(now);
@@ -118,7 +118,7 @@ export class Recorder {
     return this.#upTo(now - this.#options.holdMs);
   }
 
-  /** The rest. */
+  /** Returns the rest. */
   end(now: number): readonly RecordedPart[] {
     if (this.#originAt === undefined) return [];
     this.#caller.settle(this.#ms(now), true);

@@ -5,28 +5,31 @@ import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 
 type Samples = Int16Array<ArrayBuffer>;
 
-/** How late captured audio may come and still be placed where it belongs, in milliseconds. */
+/** How late captured audio may arrive and still be placed where it belongs, in milliseconds. */
 const patienceMs = 1_000;
-/** Captured audio is missing, or came twice, beyond this, in milliseconds: less is made up for slowly. */
+/**
+ * A deviation beyond this, in milliseconds, means that captured audio is missing or came twice; smaller ones are
+ * corrected gradually.
+ */
 const gapMs = 60;
-/** What the clocks of a microphone and of the recording may differ before anything is done, in milliseconds. */
+/** How far the clocks of a microphone and of the recording may drift apart before correction, in milliseconds. */
 const slackMs = 2;
-/** How much faster or slower audio then is: nobody hears it. */
+/** How much audio is then sped up or slowed down: inaudible. */
 const stretchBy = 1 / 500;
-/** The agent's audio follows what came before if its time differs by less, in milliseconds. */
+/** The agent's audio continues without a gap if its time differs by less than this, in milliseconds. */
 const joinMs = 5;
-/** Samples up to this are silence. */
+/** Samples up to this magnitude are silence. */
 const quiet = 32;
 
-/** One channel of a recording: samples at their places, and silence between them. */
+/** One channel of a recording: samples at their positions, and silence between them. */
 export class Track {
   #pieces: { readonly start: number; readonly samples: Samples }[] = [];
-  /** What was taken, in samples from the beginning. */
+  /** Samples taken from the beginning so far. */
   #taken = 0;
-  /** Where the next samples follow. */
+  /** Where the next samples go. */
   end: number = 0;
 
-  /** Adds samples, at a place or where the last ones end; never before them. */
+  /** Adds samples, at a position or after the last ones; never before them. */
   put(samples: Samples, at: number = this.end): void {
     const start = Math.max(at, this.end);
     if (samples.length > 0) this.#pieces.push({ start, samples });
@@ -48,24 +51,24 @@ export class Track {
     return taken;
   }
 
-  /** Forgets what was not taken; the next samples come at a place or later. */
+  /** Drops what was not taken; the next samples come at a position or later. */
   restart(at: number): void {
     this.#pieces = [];
     this.end = Math.max(this.#taken, at);
   }
 }
 
-/** Captured audio that waits for its place. */
+/** Captured audio waiting to be placed. */
 interface Captured {
   readonly samples: Samples;
-  /** How much was captured up to its end, in milliseconds. */
+  /** Total captured up to its end, in milliseconds. */
   readonly endMs: number;
   readonly arrivedMs: number;
 }
 
 /**
- * Places captured audio by when it came. What is late because something was busy comes in a burst, and belongs where it
- * would have been: so the place is known a second later. Where none comes to make up for the wait, audio is missing.
+ * Places captured audio by its arrival. Audio delayed by a busy process arrives in a burst and belongs where it would
+ * have been, so positions are known only a second later. If no burst follows a pause, audio is missing.
  */
 export class CallerTrack {
   readonly track: Track = new Track();
@@ -80,7 +83,7 @@ export class CallerTrack {
     this.#transcoder = createTranscoder(from, to);
   }
 
-  /** Takes audio that came at a time of the recording, in milliseconds. */
+  /** Takes audio that arrived at a time of the recording, in milliseconds. */
   push(data: Uint8Array<ArrayBuffer>, arrivedMs: number, isAudible: boolean): void {
     const samples = int16View(this.#transcoder.push(data).slice());
     if (!isAudible) samples.fill(0);
@@ -88,7 +91,7 @@ export class CallerTrack {
     this.#waiting.push({ samples, endMs: this.#capturedMs, arrivedMs });
   }
 
-  /** Places what came before a time; what comes at the end has nothing to wait for. */
+  /** Places what arrived before a time; at the end there is nothing to wait for. */
   settle(nowMs: number, isEnd: boolean = false): void {
     const due = this.#waiting.findIndex(({ arrivedMs }) => !isEnd && arrivedMs > nowMs - patienceMs);
     const count = due < 0 ? this.#waiting.length : due;
@@ -103,7 +106,7 @@ export class CallerTrack {
     }
   }
 
-  /** Forgets what was not taken; what follows was captured at a time of the recording or later. */
+  /** Drops what was not taken; what follows was captured at a time of the recording or later. */
   restart(ms: number): void {
     this.#waiting = [];
     this.#isFirst = true;
@@ -116,7 +119,7 @@ export class CallerTrack {
     const late = at - track.end;
     const gap = (gapMs * this.#rate) / 1_000;
     if (this.#isFirst) {
-      // What was captured before the recording began is not its business.
+      // Audio captured before the recording started is not part of it.
       track.put(samples.slice(Math.min(samples.length, Math.max(0, -late))), Math.max(at, track.end));
       this.#isFirst = false;
     } else if (late > gap) track.put(samples, at);
@@ -126,7 +129,7 @@ export class CallerTrack {
   }
 }
 
-/** A little more or less of the same. */
+/** Stretches or shortens samples slightly. */
 function stretched(samples: Samples, direction: number): Samples {
   const length = samples.length + direction * Math.max(1, Math.round(samples.length * stretchBy));
   if (samples.length < 2 || length < 2) return samples;
@@ -139,7 +142,7 @@ function stretched(samples: Samples, direction: number): Samples {
   });
 }
 
-/** What sounds without a gap, in one format. */
+/** Audio without a gap, in one format. */
 interface Run {
   readonly format: AudioMetadata;
   readonly transcoder: Transcoder;
@@ -147,7 +150,7 @@ interface Run {
   readonly endMs: number;
 }
 
-/** Places what the output has played by when it sounded. */
+/** Places what the output played by when it sounded. */
 export class AgentTrack {
   readonly track: Track = new Track();
   readonly #to: AudioMetadata;
@@ -171,12 +174,12 @@ export class AgentTrack {
     this.#run = { format: metadata, transcoder, endMs: startMs + durationMs(data.length, metadata) };
   }
 
-  /** Ends what has not gone on until a time. */
+  /** Ends audio that has not continued by a time. */
   settle(nowMs: number): void {
     if (this.#run && this.#run.endMs < nowMs) this.#end();
   }
 
-  /** Forgets what was not taken, and takes nothing from before a time of the recording. */
+  /** Drops what was not taken, and ignores anything before a time of the recording. */
   restart(ms: number): void {
     this.#run = undefined;
     this.#sinceMs = ms;

@@ -10,8 +10,8 @@ import { merge } from '../stream/merge.ts';
 import { Ready } from './ready.ts';
 
 /**
- * Recorded speech: `say()` plays it in place of the voice. The text that is given with it is what it says, for the history
- * and the captions; an interruption cuts both at the same word.
+ * Recorded speech: `say()` plays it instead of the voice. The text given with it is its transcript, for the history and
+ * the captions; an interruption cuts both at the same word.
  *
  * @example
  * ```ts
@@ -34,19 +34,19 @@ export class Recording extends Ready implements TTSProvider {
   readonly #metadata$ = new Subject<AudioMetadata>();
   #utterances = 0;
 
-  /** What is said of it. Hot. */
+  /** The audio being played. Hot. */
   get audio$(): Observable<AudioChunk> {
     return this.handOut('audio$', this.#audio$);
   }
 
-  /** The format of that. Hot. */
+  /** The format of `audio$`. Hot. */
   get metadata$(): Observable<AudioMetadata> {
     return this.handOut('metadata$', this.#metadata$);
   }
 
   /**
-   * @param audio$ - All of it, or a stream such as a response's `body`, which can be said once.
-   * @param format - Its format; a WAV file names its own.
+   * @param audio$ - The whole recording, or a stream such as a response's `body`, which can be played once.
+   * @param format - The format; a WAV file states its own.
    */
   constructor(audio$: Uint8Array<ArrayBuffer> | ObservableInput<Uint8Array<ArrayBuffer>>, format?: AudioMetadata) {
     super();
@@ -58,7 +58,7 @@ export class Recording extends Ready implements TTSProvider {
     return this.#format;
   }
 
-  /** @throws VoiceError `configuration` without a format, `unsupported_format` for a WAV file that cannot be read. */
+  /** @throws VoiceError `configuration` if the format is missing, `unsupported_format` for an unreadable WAV file. */
   speak(text$: ObservableInput<string>): Observable<AudioChunk> {
     return defer(() => {
       const utteranceId = `recording-${(this.#utterances += 1)}`;
@@ -98,7 +98,7 @@ export class Recording extends Ready implements TTSProvider {
           },
         }),
       );
-      // The text is what it says; it is over when both are.
+      // Ends when both audio and text have ended.
       return merge(from(text$).pipe(ignoreElements()), read$).pipe(tap((chunk) => this.#audio$.next(chunk)));
     });
   }

@@ -10,25 +10,28 @@ import { withItem, type HistoryStore } from './history-store.ts';
 
 /** Options of {@link remember}. */
 export interface RememberOptions {
-  /** Where it is kept. */
+  /** Where to store it. */
   readonly store: HistoryStore;
-  /** Which conversation it is: one at a time may be under way with the same name. */
+  /** Identifies the conversation: only one at a time may run under a name. */
   readonly conversation: string;
 }
 
-/** A conversation that is being kept. */
+/** A conversation that is being stored. */
 export interface Memory {
-  /** The items it has gone on from. Empty for a new conversation. */
+  /** The items that it resumed from. Empty for a new conversation. */
   readonly resumed: readonly HistoryItem[];
-  /** What the store threw or rejected with. Hot. */
+  /** The store's errors. Hot. */
   readonly errors$: Observable<VoiceError>;
-  /** Resolves when all that has happened so far is kept, or has failed to be. Never rejects. */
+  /** Resolves when everything so far has been stored, or has failed to be. Never rejects. */
   saved(): Promise<void>;
-  /** Keeps nothing more, and resolves when all so far is kept. The end of the pipeline does the same. Never rejects. */
+  /**
+   * Stops storing, and resolves when everything so far has been stored. The end of the pipeline does the same. Never
+   * rejects.
+   */
   end(): Promise<void>;
 }
 
-/** The words that have begun to sound of a speech which is under way. */
+/** The words heard so far of a speech in progress. */
 interface Heard {
   readonly speechId: string;
   readonly turnId: string | undefined;
@@ -37,8 +40,8 @@ interface Heard {
 }
 
 /**
- * Keeps a conversation in a store, and goes on with what the store has of it: after a crash, from the word that was heard
- * last. Every change of the history is written at once, and each word of the agent as it is heard.
+ * Keeps a conversation in a store, and resumes it from there: after a crash, at the last word that was heard. Every
+ * change of the history is written at once, and so is each word of the agent as it is heard.
  *
  * @example
  * ```ts
@@ -75,7 +78,7 @@ export async function remember(
   const errors$ = new Subject<VoiceError>();
   const unstored = new Set<string>();
   let heard: Heard | undefined;
-  /** What waits to be written: everything, or some items. */
+  /** What is waiting to be written: everything, or some items. */
   let pending: 'all' | readonly HistoryItem[] = history.items.length > 0 ? 'all' : [];
   let writing: Promise<void> | undefined;
 
@@ -117,7 +120,7 @@ export async function remember(
     } else if (event.type === 'speech.ended') {
       unstored.delete(speechId);
       if (heard?.speechId !== speechId) return;
-      // The history has it, or is told of it in this tick, as far as it is worth remembering.
+      // The history has it, or gets it in this tick, if it is worth remembering.
       heard = undefined;
       keep('all');
     }
@@ -126,7 +129,7 @@ export async function remember(
   const changed$ = history.changes$.pipe(
     tap((change) => keep(change.type === 'truncated' || heard !== undefined ? 'all' : [change.item])),
   );
-  // Captions are made while somebody listens to `captions$`; they come with the other events.
+  // Captions are produced only while `captions$` has a subscriber; they arrive with the other events.
   const event$ = merge(pipeline.captions$.pipe(ignoreElements()), pipeline.events$).pipe(
     tap({ next: onEvent, complete: () => changes.unsubscribe() }),
   );
@@ -148,13 +151,13 @@ export async function remember(
 }
 
 /**
- * The items as a crash would leave them: with what was heard so far of the speech that is under way. The rounds of an answer
- * that called tools are in the history already, as they were generated.
+ * The items as a crash should leave them: including what has been heard of the speech in progress. Earlier rounds of an
+ * answer that called tools are already in the history, as generated.
  */
 function asHeard(items: readonly HistoryItem[], heard: Heard | undefined): readonly HistoryItem[] {
   if (!heard) return items;
   const { speechId, turnId, at } = heard;
-  // The last one has only begun.
+  // The last word has only begun.
   const words = heard.words.slice(0, -1);
   let before = '';
   const known = items.map((item): HistoryItem => {

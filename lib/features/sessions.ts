@@ -26,38 +26,38 @@ import { Pipeline } from '../pipeline/pipeline.ts';
 import { merge } from '../stream/merge.ts';
 import { longestTimerMs, patientTimer } from '../stream/patient-timer.ts';
 
-/** What belongs to one session, and ends with it. */
+/** The scope of one session. */
 export interface SessionScope {
   /** Aborted when the session ends. */
   readonly signal: AbortSignal;
-  /** The session's pipeline, once it has been created: for tools that need it, such as `hangUpTool()`. */
+  /** The session's pipeline, once created: for tools that need it, such as `hangUpTool()`. */
   readonly pipeline: () => Pipeline;
-  /** Calls back when the session has ended: to close what was opened for it. The last added is the first called. */
+  /** Registers a callback for the end of the session, to close what was opened for it. Called in reverse order. */
   readonly add: (teardown: () => void) => void;
 }
 
-/** Why a request for a session is refused. */
+/** Why a session was refused. */
 export type SessionRefusal = 'full' | 'draining';
 
 /**
- * Why a session has ended: by itself (the call ended, the pipeline stopped), because its start failed, because nothing
- * happened in it, or by `end()`, `drain()` or `dispose`.
+ * Why a session ended: by itself (the call ended, the pipeline stopped), because its start failed, because it was idle,
+ * or by `end()`, `drain()` or `dispose()`.
  */
 export type SessionEnd = 'ended' | 'failed' | 'idle' | 'asked' | 'drained';
 
 /** Options of {@link sessions}. */
 export interface SessionsOptions<R> {
   /**
-   * What a session's pipeline is made of: its providers at least, which are its own. Takes precedence over `config`.
-   * What it throws comes out of `open()`.
+   * Creates the options of a session's pipeline: at least its providers, which must not be shared. Takes precedence
+   * over `config`. If it throws, so does `open()`.
    */
   readonly create: (request: R, scope: SessionScope) => PipelineOptions;
-  /** Options that all sessions share. Default: none. */
+  /** Options shared by all sessions. Default: none. */
   readonly config?: Partial<PipelineOptions>;
-  /** Most sessions at once, from 0; those that are ending count. Default: 100. */
+  /** Most sessions at once, from 0, including those that are ending. Default: 100. */
   readonly maxSessions?: number;
   /**
-   * A session in which nobody has spoken, typed or pressed a key for so long is ended, in milliseconds; `Infinity` for
+   * Ends a session in which nobody has spoken, typed or pressed a key for this long, in milliseconds; `Infinity` for
    * never. Default: 600,000 (ten minutes).
    */
   readonly idleMs?: number;
@@ -65,66 +65,67 @@ export interface SessionsOptions<R> {
   readonly scheduler?: SchedulerLike;
 }
 
-/** One of many conversations. */
+/** One conversation of many. */
 export interface Session<R> {
   /** Unique among the sessions of this process. */
   readonly id: string;
   readonly request: R;
   readonly pipeline: Pipeline;
-  /** Resolves when everything of it was disposed. Never rejects. */
+  /** Resolves when everything in it has been disposed. Never rejects. */
   readonly ended: Promise<SessionEnd>;
   /**
-   * Ends it; the agent may finish what it is saying for up to `lastWordsMs`.
+   * Ends the session; the agent may finish what it is saying, for up to `lastWordsMs`.
    *
    * @param options - `lastWordsMs`: milliseconds. Default: 0.
    */
   end(options?: { readonly lastWordsMs?: number }): Promise<SessionEnd>;
 }
 
-/** What happens to sessions. */
+/** An event in the life of a session. */
 export type SessionEvent<R> =
   | { readonly type: 'opened'; readonly session: Session<R> }
-  /** `error`: why its start or its end has failed. */
+  /** `error`: why its start or end failed. */
   | { readonly type: 'closed'; readonly session: Session<R>; readonly reason: SessionEnd; readonly error?: VoiceError }
   | { readonly type: 'refused'; readonly request: R; readonly reason: SessionRefusal };
 
 /** Options of {@link Sessions.drain}, in milliseconds. */
 export interface DrainOptions {
-  /** How long sessions may go on until they end by themselves. Default: 30,000. */
+  /** How long sessions may continue to their own end. Default: 30,000. */
   readonly patienceMs?: number;
-  /** How long the agents of the rest may go on with what they are saying. Default: 10,000. */
+  /** How long the remaining agents may finish what they are saying. Default: 10,000. */
   readonly lastWordsMs?: number;
 }
 
-/** Many conversations in one process. */
+/** Manages many conversations in one process. */
 export interface Sessions<R> extends AsyncDisposable {
-  /** The sessions under way, those that are ending included. */
+  /** The current sessions, including those that are ending. */
   readonly all: readonly Session<R>[];
-  /** The same. Replays the latest. */
+  /** The same, as a stream. Replays the latest. */
   readonly all$: Observable<readonly Session<R>[]>;
-  /** What happens. Hot. */
+  /** The sessions' events. Hot. */
   readonly events$: Observable<SessionEvent<R>>;
-  /** Why `open()` would refuse now; `undefined` if it would not. */
+  /** Why `open()` would refuse now, if it would. */
   readonly refusal: SessionRefusal | undefined;
   /**
-   * Creates a pipeline for a request, and starts it.
+   * Creates and starts a pipeline for a request.
    *
-   * @throws VoiceError `overloaded` when it refuses (see `refusal`), else what `create` or the pipeline's constructor throws.
+   * @throws VoiceError `overloaded` when it refuses (see `refusal`), else whatever `create` or the pipeline's
+   * constructor throws.
    */
   open(request: R): Session<R>;
-  /** Takes no more sessions, lets those under way end, ends the rest, and resolves when all are disposed. */
+  /** Refuses new sessions, lets current ones end, ends the rest, and resolves when all are disposed. */
   drain(options?: DrainOptions): Promise<void>;
 }
 
-/** Signs that somebody is there. */
+/** Signs of activity. */
 const signs: ReadonlySet<VoiceEventType> = new Set([
   ...(['user.state', 'transcript.interim', 'turn.started', 'dtmf.digit'] as const),
   ...(['speech.started', 'speech.ended', 'tool.call'] as const),
 ]);
 
 /**
- * Many conversations: a pipeline for each request, as many as the machine can carry. One that is left is ended, each
- * disposes what is its own, and before a deployment they are drained.
+ * Runs many conversations: one pipeline per request, up to a limit that the machine can carry. Idle ones are ended,
+ * each disposes of its own resources, and before a deployment they can be drained.
  *
  * @example
  * ```ts
@@ -218,7 +219,7 @@ class OpenSession<R> implements Session<R> {
   readonly request: R;
   readonly pipeline: Pipeline;
   readonly ended: Promise<SessionEnd>;
-  /** Why its start or its end has failed. */
+  /** Why its start or end failed. */
   error: VoiceError | undefined;
   readonly #idleMs: number;
   readonly #scheduler: SchedulerLike;
@@ -266,7 +267,7 @@ class OpenSession<R> implements Session<R> {
       () => undefined,
       (cause: unknown) => VoiceError.from(cause),
     );
-    // A start that fails closes its session first.
+    // A failed start closes the pipeline's session first.
     const closed$ = pipeline.events$.pipe(
       filter(({ type }) => type === 'session.closed'),
       switchMap(() => started),
@@ -274,7 +275,7 @@ class OpenSession<R> implements Session<R> {
     const failed$ = from(started).pipe(filter((error) => error !== undefined));
     const over$ = merge(closed$, failed$).pipe(
       map((error): SessionEnd => {
-        // One that is ending has been called off.
+        // If it is already ending, the start was cancelled.
         if (!this.#closing) this.error = error;
         return error ? 'failed' : 'ended';
       }),
@@ -292,7 +293,7 @@ class OpenSession<R> implements Session<R> {
     return this.#closing;
   }
 
-  /** Nobody has said or done anything for too long. */
+  /** Emits when the session has been idle for too long. */
   #left(): Observable<SessionEnd> {
     if (this.#idleMs === Infinity) return EMPTY;
     const { pipeline } = this;
@@ -300,7 +301,7 @@ class OpenSession<R> implements Session<R> {
       filter(({ type }) => signs.has(type)),
       startWith(undefined),
       switchMap(() => interval(this.#idleMs, this.#scheduler)),
-      // What takes the agent that long is nobody's silence.
+      // Time that the agent takes is not idleness.
       filter(() => pipeline.agentState !== 'speaking' && pipeline.agentState !== 'thinking'),
       map((): SessionEnd => 'idle'),
     );

@@ -5,17 +5,17 @@ import type { Pipeline } from '../pipeline/pipeline.ts';
 import { merge } from '../stream/merge.ts';
 import { publicEvent } from './public-event.ts';
 
-/** A stream of events that may leave the server: all but the audio. */
+/** A stream of events that can be shared: all but the audio. */
 export type SharedStream = Exclude<EventStream, 'audio$'>;
 
-/** What a page may ask for: to send text, to interrupt, to begin, commit and cancel turns. */
+/** What a page may do: send text, interrupt, begin, commit and cancel turns. */
 export type SharedCommand = 'send' | 'interrupt' | 'turns';
 
 /** Options of {@link sharePipeline}. */
 export interface SharePipelineOptions {
   /**
-   * The streams that the page gets. `tools$` and `history$` have the arguments and results of tools, `errors$` what
-   * services say. Default: `state$`, `transcripts$`, `tokens$`, `captions$` and `metrics$`.
+   * The streams that the page receives. `tools$` and `history$` contain arguments and results of tools, `errors$`
+   * services' messages. Default: `state$`, `transcripts$`, `tokens$`, `captions$` and `metrics$`.
    */
   readonly streams?: readonly SharedStream[];
   /** What the page may do. Default: all three. */
@@ -33,15 +33,15 @@ export interface SharedPage {
   tell(event: object): void;
 }
 
-/** What leaves by default. */
+/** The streams shared by default. */
 const usualStreams: readonly SharedStream[] = ['state$', 'transcripts$', 'tokens$', 'captions$', 'metrics$'];
 const usualCommands: readonly SharedCommand[] = ['send', 'interrupt', 'turns'];
 
 /**
- * Gives a page with `rxvoice/remote` a pipeline's events, those of the listed streams and no others, and the page's
- * commands to the pipeline. No event names a provider, has a service's own fields, or the cause of an error.
+ * Connects a pipeline to a page that uses `rxvoice/remote`: sends the events of the listed streams, and no others, and
+ * carries out the page's commands. No event names a provider, or contains service-specific fields or error causes.
  *
- * @returns What ends it; the end of the call does so as well.
+ * @returns Ends the sharing; the end of the call does so too.
  */
 export function sharePipeline(
   pipeline: Pipeline,
@@ -68,7 +68,7 @@ export function sharePipeline(
   return shared;
 }
 
-/** An event as a page may see it. */
+/** An event, stripped for the page. */
 function pageEvent(event: VoiceEvent): object {
   const { provider: _, ...rest } = publicEvent(event);
   return rest.type === 'session.closed' ? { ...rest, usage: [] } : rest;

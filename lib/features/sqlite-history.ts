@@ -13,15 +13,15 @@ export interface SqliteDatabase {
   prepare(sql: string): {
     /** Runs it. */
     run(...values: string[]): unknown;
-    /** Runs it, and gives its rows. */
+    /** Runs it, and returns its rows. */
     all(...values: string[]): unknown[];
   };
 }
 
 /**
- * Conversations in a file on a server, which several processes may share. Each word costs one small write: set the database
- * to `journal_mode = WAL` and `synchronous = NORMAL`, in which what was written outlives the process without waiting for
- * the disk.
+ * Keeps conversations in a file on a server, which several processes may share. Each word takes one small write: set
+ * the database to `journal_mode = WAL` and `synchronous = NORMAL`, so that writes survive a crash of the process
+ * without waiting for the disk.
  *
  * @example
  * ```ts
@@ -39,8 +39,8 @@ export class SqliteHistory implements HistoryStore {
   readonly #statements: Readonly<Record<'load' | 'put' | 'delete', ReturnType<SqliteDatabase['prepare']>>>;
 
   /**
-   * @param options - `table`: is created where it is missing. Default: `rxvoice_history`.
-   * @throws VoiceError `configuration` when the table's name is more than letters, digits and underscores.
+   * @param options - `table`: created if missing. Default: `rxvoice_history`.
+   * @throws VoiceError `configuration` when the table's name has anything but letters, digits and underscores.
    */
   constructor(database: SqliteDatabase, { table = 'rxvoice_history' }: { readonly table?: string } = {}) {
     if (!/^[a-z_]\w*$/i.test(table)) {

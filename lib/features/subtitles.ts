@@ -3,7 +3,7 @@ import type { CaptionCue } from './captions.ts';
 
 /** Options of {@link webVtt} and {@link srt}. */
 export interface SubtitleOptions {
-  /** Who is shown to speak, such as `{ agent: 'Nova', user: 'Caller' }`. Default: nobody. */
+  /** Names to show, such as `{ agent: 'Nova', user: 'Caller' }`. Default: none. */
   readonly names?: { readonly agent?: string; readonly user?: string };
 }
 
@@ -13,7 +13,7 @@ interface Numbered {
   readonly cue: Pick<CaptionCue, 'lines' | 'speaker' | 'startMs' | 'endMs'>;
 }
 
-/** Complete cues, none of which begins before the one before it, as players want them. */
+/** Complete cues in order of their start, as players require. */
 function numbered(): OperatorFunction<CaptionCue, Numbered> {
   return pipe(
     filter(({ isComplete, lines }) => isComplete && lines.length > 0),
@@ -26,7 +26,7 @@ function numbered(): OperatorFunction<CaptionCue, Numbered> {
 }
 
 /**
- * Captions as a WebVTT file: its header at once, then each cue when it is complete.
+ * Captions as a WebVTT file: the header at once, then each cue when complete.
  *
  * ```text
  * captions()  --a--A---b--|
@@ -45,7 +45,7 @@ export function webVtt({ names = {} }: SubtitleOptions = {}): OperatorFunction<C
   );
 }
 
-/** Captions as a SubRip file (`.srt`): each cue when it is complete. */
+/** Captions as a SubRip file (`.srt`): each cue when complete. */
 export function srt({ names = {} }: SubtitleOptions = {}): OperatorFunction<CaptionCue, string> {
   return pipe(
     numbered(),
@@ -57,7 +57,7 @@ export function srt({ names = {} }: SubtitleOptions = {}): OperatorFunction<Capt
   );
 }
 
-/** WebVTT has tags and entities. */
+/** Escapes WebVTT's tags and entities. */
 function escaped(text: string): string {
   return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
 }

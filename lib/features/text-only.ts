@@ -26,7 +26,7 @@ export class TextInput extends Ready implements InputProvider, STTProvider {
   readonly name = 'TextInput';
   readonly roles: readonly ProviderRole[] = ['input', 'stt'];
   readonly accepts: readonly AudioFormat[] = [{ encoding: 'linear16' }];
-  /** Never emits; neither do the other streams. */
+  /** Never emits, like the other streams. */
   readonly audio$: Observable<never> = NEVER;
   readonly transcripts$: Observable<never> = NEVER;
   readonly speech$: Observable<never> = NEVER;
@@ -65,9 +65,8 @@ export class TextInput extends Ready implements InputProvider, STTProvider {
 }
 
 /**
- * A voice that is read: what the model writes goes to the history as it is written, and counts as heard when it has come.
- * For one answer of a pipeline that speaks, as `send(text, { answer: { tts: new TextVoice() } })`, or for one of its
- * agents.
+ * A silent voice: answers are read, and count as heard as they arrive. For a single answer of a pipeline that otherwise
+ * speaks, as in `send(text, { answer: { tts: new TextVoice() } })`, or for one of its agents.
  */
 export class TextVoice extends Ready implements TTSProvider {
   readonly name: string = 'TextVoice';
@@ -83,7 +82,7 @@ export class TextVoice extends Ready implements TTSProvider {
     return this.handOut('audio$', this.#audio$);
   }
 
-  /** The format of that. Hot. */
+  /** The format of `audio$`. Hot. */
   get metadata$(): Observable<AudioMetadata> {
     return this.handOut('metadata$', this.#metadata$);
   }
@@ -118,8 +117,8 @@ export class TextVoice extends Ready implements TTSProvider {
 }
 
 /**
- * No text-to-speech and no speaker: the user reads the answers, from the events `llm.token`. What has come counts as
- * heard, so that an interrupted answer is remembered as far as it was shown. Fills the roles `tts` and `output`.
+ * No text-to-speech and no speaker: the user reads the answers, from `llm.token` events. Text counts as heard as it
+ * arrives, so that an interrupted answer is remembered as far as it was shown. Fills the roles `tts` and `output`.
  */
 export class TextOutput extends TextVoice implements OutputProvider {
   override readonly name = 'TextOutput';
@@ -137,7 +136,7 @@ export class TextOutput extends TextVoice implements OutputProvider {
     return this.#positionMs;
   }
 
-  /** Whatever comes is shown at once. */
+  /** Everything is shown at once. */
   play(audio$: ObservableInput<AudioChunk>): Observable<PlaybackEvent> {
     return new Observable((subscriber) => {
       let hasStarted = false;

@@ -4,16 +4,16 @@ import type { VoiceEvent } from '../conversation/events.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import { merge } from '../stream/merge.ts';
 
-/** What somebody has said. */
+/** A line of a transcript. */
 export interface TranscriptLine {
-  /** Identifies the line: the same while it grows; that of the history's item once it is final. */
+  /** Identifies the line: constant while it grows; the id of the history's item once it is final. */
   readonly id: string;
   readonly speaker: 'agent' | 'user';
-  /** What was said; of the agent, what was heard. */
+  /** What was said; for the agent, what was heard. */
   readonly text: string;
-  /** Of an agent that was interrupted: what it would have said. */
+  /** The full text, if the agent was interrupted. */
   readonly unheard?: string;
-  /** Whether it is over: it is in the history. */
+  /** Whether it has ended and is in the history. */
   readonly isFinal: boolean;
 }
 
@@ -28,9 +28,9 @@ interface Open {
 const nothing: Open = { user: '', agent: '', agentEnd: 0 };
 
 /**
- * What was said, line by line, as a chat shows it: the history, then what the user is saying and what the agent has been
- * heard to say, word by word. Emits all lines at every change, at first those that there are. Completes with the pipeline;
- * never errors. Cold.
+ * What was said, line by line, as in a chat: the history, then what the user is saying and what has been heard of the
+ * agent, word by word. Emits all lines on subscription and at every change. Completes with the pipeline; never errors.
+ * Cold.
  *
  * @example
  * ```ts
@@ -62,7 +62,7 @@ export function transcript(
 interface State {
   readonly open: Open;
   readonly items: readonly HistoryItem[];
-  /** Whether the agent's speech is over; the history may not have it yet, and never has some. */
+  /** Whether the agent's speech has ended; the history may not have it yet, or never get it. */
   readonly isOver: boolean;
 }
 

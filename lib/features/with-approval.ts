@@ -15,22 +15,22 @@ import type { Tool } from '../core/tools.ts';
 import { toObservable } from '../stream/execute-tool.ts';
 import { patientTimer } from '../stream/patient-timer.ts';
 
-/** A call that waits for approval. */
+/** A call waiting for approval. */
 export interface ApprovalRequest<T extends Tool = Tool> {
   readonly tool: T;
   readonly toolCallId: string;
-  /** As the tool would get them: they fit its schema. */
+  /** The arguments as the tool would get them: validated by its schema. */
   readonly args: unknown;
-  /** Aborted when nobody needs to answer anymore: time is up, or an interruption has ended the call. */
+  /** Aborted when no answer is needed anymore: on time-out, or when an interruption ended the call. */
   readonly signal: AbortSignal;
 }
 
-/** Whether a call may run; a reason is told to the model. */
+/** Whether a call may run; the model is told the reason. */
 export type Approval = boolean | { readonly refuse: string };
 
 /** Options of {@link withApproval}. */
 export interface ApprovalOptions {
-  /** How long an answer is waited for, in milliseconds; a call that nobody has approved is refused. Default: 20,000. */
+  /** How long to wait for an answer, in milliseconds; a call not approved by then is refused. Default: 20,000. */
   readonly timeoutMs?: number;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
@@ -38,7 +38,7 @@ export interface ApprovalOptions {
 
 /**
  * Tools that run only if `judge` allows the call: at once, by a promise, or by the first value of an Observable. A
- * refused call does not run; the model is told so, with the reason. A tool's own time limit counts from the approval on.
+ * refused call does not run, and the model is told so, with the reason. A tool's own time limit starts at the approval.
  *
  * @example
  * ```ts

@@ -1,6 +1,6 @@
 /**
- * Calls of many machines over NATS: an adapter of `publish()` for those that have the calls, and a board for those that
- * watch them. Needs `@nats-io/jetstream` and `@nats-io/kv`.
+ * Calls across many machines over NATS: an adapter of `publish()` for the machines that run calls, and a board for
+ * those that watch them. Needs `@nats-io/jetstream` and `@nats-io/kv`.
  *
  * @packageDocumentation
  */

@@ -14,7 +14,7 @@ export interface NatsMessage {
   readonly data: Uint8Array;
   /** Its data as text. */
   string(): string;
-  /** Answers it; `false` if nobody waits for an answer. */
+  /** Replies to it; `false` if no reply is expected. */
   respond(payload: string): boolean;
 }
 
@@ -23,22 +23,22 @@ export interface NatsMessage {
  * entry calls: the client's own declarations do not compile in every strict project.
  */
 export interface NatsConnection {
-  /** Whether it is closed for good. */
+  /** Whether it has been closed for good. */
   isClosed(): boolean;
-  /** What becomes of it, such as `disconnect` and `reconnect`. */
+  /** Its status changes, such as `disconnect` and `reconnect`. */
   status(): AsyncIterable<{ readonly type: string }>;
-  /** Sends a message to all who have subscribed to its subject. */
+  /** Sends a message to all subscribers of a subject. */
   publish(subject: string, payload: Uint8Array): void;
   /** Calls `callback` with each message of a subject. */
   subscribe(
     subject: string,
     options: { readonly callback: (error: Error | null, message: NatsMessage) => void },
   ): NatsSubscription;
-  /** Sends a message and waits for the answer, `timeout` milliseconds at most. */
+  /** Sends a message and waits for the reply, for at most `timeout` milliseconds. */
   request(subject: string, payload: string, options: { readonly timeout: number }): Promise<NatsMessage>;
 }
 
-/** A connection as the client's own modules want it. */
+/** The connection as the client's own modules expect it. */
 export type NatsClient = Parameters<typeof jetstream>[0];
 
 /** A connection that comes and goes. */
@@ -68,7 +68,7 @@ export class NatsLink {
     return this.#up;
   }
 
-  /** Does something once, as soon as the connection is up: a request before would be lost. */
+  /** Runs something once, as soon as the connection is up: an earlier request would be lost. */
   whenUp<T>(ask: (nats: NatsClient) => PromiseLike<T>): Observable<T> {
     return this.up$.pipe(
       filter((nats) => nats !== undefined),
@@ -77,7 +77,7 @@ export class NatsLink {
     );
   }
 
-  /** The messages of a subject, also those after a lost connection is back. */
+  /** The messages of a subject, across reconnects. */
   messages(subject: string): Observable<NatsMessage> {
     return this.#connection$.pipe(
       switchMap(

@@ -35,7 +35,7 @@ import { assertPrefix, listenEveryMs, subjectsOf } from './subjects.ts';
 
 /** Options of {@link natsBoard}. */
 export interface NatsBoardOptions {
-  /** As `natsSink()` has it. Default: `rxvoice`. */
+  /** As for `natsSink()`. Default: `rxvoice`. */
   readonly prefix?: string;
   /** How long a lost call is still shown, in milliseconds. Default: 60,000. */
   readonly showLostMs?: number;
@@ -45,40 +45,42 @@ export interface NatsBoardOptions {
   readonly scheduler?: SchedulerLike;
 }
 
-/** An event of some call. */
+/** An event of a call. */
 export interface BoardEvent {
   readonly callId: string;
-  /** Its number in the call, from 1 on; one that comes twice is the same event. */
+  /** Its number in the call, from 1; an event that arrives twice has the same number. */
   readonly seq: number;
   readonly event: CallEvent;
 }
 
-/** All calls of all machines. */
+/** All calls on all machines. */
 export interface CallBoard {
   /** Whether the broker can be reached. While it cannot, no call is lost. Replays the latest. */
   readonly connected$: Observable<boolean>;
   /** The calls, in the order in which they began. Replays the latest. */
   readonly calls$: Observable<readonly BoardCall[]>;
   /**
-   * Events as they happen. Cold; goes on after the broker was away.
+   * Events as they happen. Cold; continues after the broker was away.
    *
-   * @param options - `callId`: of this call alone. `since`: `start` begins with what is kept. Default: all calls, from now on.
+   * @param options - `callId`: of this call alone. `since`: `start` includes stored events. Default: all calls, from
+   * now on.
    */
   events(options?: { readonly callId?: string; readonly since?: 'start' | 'now' }): Observable<BoardEvent>;
-  /** Listens in to a call. Cold: nothing is sent before somebody subscribes, nor after. */
+  /** Listens in on a call. Cold: audio is sent only while subscribed to. */
   audio(callId: string): Observable<{ readonly side: CallSide; readonly chunk: AudioChunk }>;
-  /** Asks something of a call. Never rejects. */
+  /** Sends a command to a call. Never rejects. */
   command(callId: string, command: CallCommand): Promise<CommandReply>;
 }
 
-/** The format of what is listened to. */
+/** The format of the audio. */
 const metadata: AudioMetadata = { encoding: 'linear16', sampleRate: 16_000, channels: 1, bitDepth: 16 };
 
-/** How the broker is asked again for what it has refused. Times in milliseconds. */
+/** How refused requests are retried. Times in milliseconds. */
 const asksAgain = { initialMs: 1_000, maxMs: 1_000, jitter: 'none' } as const;
 
 /**
- * All calls that `publish()` takes to NATS, from anywhere: the live list, their events, their audio, and commands to them.
+ * All calls published to NATS with `publish()`, from anywhere: the live list, their events, their audio, and commands
+ * to them.
  *
  * @example
  * ```ts
@@ -199,7 +201,7 @@ function refused(message: string): CommandReply {
   return { ok: false, message };
 }
 
-/** What has become of a command that nobody has acknowledged. */
+/** The outcome of a command that was not acknowledged. */
 function problemOf(cause: unknown): string {
   const problem = messageOf(cause);
   if (problem.startsWith('no responders')) return 'there is no such call, or its machine is gone';

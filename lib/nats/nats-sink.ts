@@ -21,15 +21,15 @@ import { assertPrefix, listenLeaseMs, subjectsOf, type CallSubjects } from './su
 
 /** Options of {@link natsSink}. */
 export interface NatsSinkOptions {
-  /** Begins all names: letters, digits, `-` and `_`. Default: `rxvoice`. */
+  /** Prefix of all names: letters, digits, `-` and `_`. Default: `rxvoice`. */
   readonly prefix?: string;
   /** How long the live list keeps a call whose machine is gone, in milliseconds, at least 1,000. Default: 15,000. */
   readonly expiryMs?: number;
-  /** How long events are kept, in milliseconds. Default: 86,400,000 (a day). */
+  /** How long to keep events, in milliseconds. Default: 86,400,000 (one day). */
   readonly keepMs?: number;
-  /** Most bytes of events that are kept; the oldest go first. Default: 1 GiB. */
+  /** Most bytes of events to keep; the oldest are dropped first. Default: 1 GiB. */
   readonly maxBytes?: number;
-  /** Copies of both in a cluster, from 1 to 5. Default: 1. */
+  /** Replicas of both in a cluster, from 1 to 5. Default: 1. */
   readonly replicas?: number;
   /** Whether it creates the stream and the bucket where they are missing; else somebody with the permission does. Default: true. */
   readonly create?: boolean;

@@ -9,8 +9,9 @@ import { VoiceError } from '../core/errors.ts';
 import { incremental, type IncrementalStage } from '../stream/incremental.ts';
 
 /**
- * Hears beeps in audio: a single steady tone of 400 to 2,000 Hz for 150 ms to 3 s, such as that of an answering machine.
- * Emits each as soon as it is over. Voices, keys and noise are none; of several channels, the first is listened to.
+ * Finds beeps in audio: a single steady tone of 400 to 2,000 Hz for 150 ms to 3 s, such as an answering machine's.
+ * Emits each as soon as it is over. Voices, keys and noise are not beeps; of several channels, only the first is
+ * analysed.
  *
  * ```text
  * source     -s-s-B-B-B-s-s-|     s: a voice, B: a tone

@@ -24,22 +24,22 @@ import { utterances, type Utterance } from './utterances.ts';
 export interface WakePhraseOptions {
   /** Without a `sleep$`: how long it stays awake after `wake$` or the last result, in milliseconds. Default: 30,000. */
   readonly awakeMs?: number;
-  /** Falls asleep whenever this emits, and at no other time: such as with a pipeline's `user.idle`. */
+  /** Falls asleep whenever this emits, and at no other time: for example on a pipeline's `user.idle`. */
   readonly sleep$?: ObservableInput<unknown>;
-  /** Wakes up whenever this emits, without the phrase: such as with a button. */
+  /** Wakes up whenever this emits, without the phrase: for example at the press of a button. */
   readonly wake$?: ObservableInput<unknown>;
   /** The clock; a TestScheduler in tests. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
 }
 
 /**
- * Lets no words through until somebody says the phrase.
+ * Lets no words through until someone says the phrase.
  *
  * While it sleeps, it waits for whole utterances (see {@link utterances}), and looks for the phrase in each; case and
- * marks do not matter. What follows the phrase passes as one complete result, or all of it where nothing follows ("Hey
- * Nova", "Good morning, Nova"); any other utterance passes without its words, so that whoever heard the voice knows that
- * it is over. While it is awake, results pass as they are. An error of the source, of `sleep$` or of `wake$` passes at
- * once.
+ * punctuation do not matter. What follows the phrase passes as one complete result, or all of it where nothing follows
+ * ("Hey Nova", "Good morning, Nova"); any other utterance passes without its words, so that whoever heard the voice
+ * learns that it is over. While it is awake, results pass as they are. An error of the source, of `sleep$` or of
+ * `wake$` passes at once.
  *
  * ```text
  * results        -i-a---i-b-i-c-----------d-|     a: "so what"; b: "hey Nova, what time is it"; c: "and in Rome"; d: "oh"
@@ -106,7 +106,7 @@ export function wakePhrase(
     });
 }
 
-/** What an utterance says to the one who is called by the phrase: nothing without it. */
+/** What an utterance says after the phrase; nothing without it. */
 function addressed({ text, result }: Utterance, patterns: readonly RegExp[]): TranscriptionResult {
   const said = text.normalize('NFC');
   const found = patterns.map((pattern) => pattern.exec(said)).find((match) => match !== null);
@@ -119,7 +119,7 @@ function withText(result: TranscriptionResult, text: string): TranscriptionResul
   return { ...result, text, isFinal: true, utteranceComplete: true };
 }
 
-/** Finds the words of a phrase, whatever stands between them; not as a part of other words. */
+/** Finds the words of a phrase, whatever punctuation stands between them; never as parts of other words. */
 function patternOf(phrase: string): RegExp {
   const words = phrase.normalize('NFC').match(/[\p{L}\p{M}\p{N}]+/gu);
   if (!words) {

@@ -31,7 +31,7 @@ import type {
 import { merge } from '../stream/merge.ts';
 import { patientTimer } from '../stream/patient-timer.ts';
 
-/** How soon `fallback()` gives up on a provider, and how often it looks whether the first one works again. */
+/** How soon `fallback()` gives up on a provider, and how often it checks whether the first one works again. */
 export interface FallbackOptions {
   /** Longest wait for the first model's first useful token, in milliseconds. Default: 3,000. */
   readonly firstTokenMs?: number;
@@ -55,10 +55,10 @@ const rules: RulesOf<FallbackOptions> = {
   probeMs: { min: 1 },
 };
 
-/** The failures of one request, by the provider's place in the chain. */
+/** The failures of one request, by the provider's position in the chain. */
 export type Failures = Map<number, VoiceError>;
 
-/** Providers of one role as one: whenever the one in use fails, the next one takes over. */
+/** Combines providers of one role: whenever the one in use fails, the next one takes over. */
 export abstract class FallbackProvider<P extends ProviderContract> extends Provider<FallbackOptions> {
   abstract override readonly roles: readonly ProviderRole[];
   readonly type: ProviderType = 'rest';
@@ -101,7 +101,7 @@ export abstract class FallbackProvider<P extends ProviderContract> extends Provi
     return this.handOut('connection$', this.#connection$);
   }
 
-  /** Initializes every provider; it can be used as soon as one of them can. Failures of the others are `errors$`. */
+  /** Initializes every provider; ready as soon as one of them is. The others' failures go to `errors$`. */
   override initialize(options: InitializeOptions = {}): Promise<void> {
     this.#options = options;
     return super.initialize(options);
@@ -112,7 +112,7 @@ export abstract class FallbackProvider<P extends ProviderContract> extends Provi
     return this.#memberAt(this.#current);
   }
 
-  /** Its place in the chain. */
+  /** Its position in the chain. */
   protected get current(): number {
     return this.#current;
   }
@@ -121,10 +121,10 @@ export abstract class FallbackProvider<P extends ProviderContract> extends Provi
     return this.config.scheduler ?? asyncScheduler;
   }
 
-  /** Tries the first provider without anyone noticing: emits when it may be used again, and fails when not. */
+  /** Tries the first provider unnoticed: emits when it can be used again, and fails otherwise. */
   protected abstract probe(first: P): Observable<unknown>;
 
-  /** Asks the provider in use, and the next one when that fails before its first value. */
+  /** Calls the provider in use, and the next one if that fails before its first value. */
   protected ask<T>(request$: (member: P, index: number) => Observable<T>): Observable<T> {
     const failures: Failures = new Map();
     const askAt$ = (index: number): Observable<T> => {
@@ -135,7 +135,7 @@ export abstract class FallbackProvider<P extends ProviderContract> extends Provi
         }),
         catchError((error: unknown) => {
           const next = this.failed(index, error, failures);
-          // What has begun is never begun twice.
+          // Whatever has begun is never started twice.
           if (hasBegun) throw error;
           if (next === undefined) throw allFailed(failures);
           return askAt$(next);
@@ -148,7 +148,7 @@ export abstract class FallbackProvider<P extends ProviderContract> extends Provi
     }).pipe(takeUntil(this.aborted$('was disposed')));
   }
 
-  /** Notes a failure; returns the place of the one to ask instead, or `undefined` when all of them have failed. */
+  /** Notes a failure; returns the position of the one to use instead, or `undefined` when all have failed. */
   protected failed(index: number, cause: unknown, failures: Failures): number | undefined {
     const error = VoiceError.from(cause, { provider: this.#memberAt(index).name });
     failures.set(index, error);
@@ -159,7 +159,7 @@ export abstract class FallbackProvider<P extends ProviderContract> extends Provi
     return next;
   }
 
-  /** Uses another provider from now on. */
+  /** Switches to another provider. */
   protected use(index: number, error?: VoiceError): void {
     const from = this.name;
     if (index === this.#current) return;
@@ -175,13 +175,15 @@ export abstract class FallbackProvider<P extends ProviderContract> extends Provi
     this.#switches$.next(event);
   }
 
-  /** Notes that the chain is needed now. */
+  /** Notes that the chain is in use. */
   protected used(): void {
     this.#isUsed = true;
     this.#used$.next();
   }
 
-  /** Emits as soon as it is of use to try the first provider, which may cost: nobody pays while no call runs. */
+  /**
+   * Emits as soon as trying the first provider makes sense. A try may cost money, so there is none while no call runs.
+   */
   protected needed$(): Observable<unknown> {
     return defer(() => (this.#isUsed ? of(undefined) : this.#used$.pipe(take(1)))).pipe(
       tap(() => {
@@ -236,7 +238,7 @@ export abstract class FallbackProvider<P extends ProviderContract> extends Provi
     if (failed) throw failed.reason;
   }
 
-  /** Initializes a provider; whoever has disposed the chain meanwhile is not left with it. */
+  /** Initializes a provider, and disposes it again if the chain was disposed meanwhile. */
   async #begin(member: P): Promise<void> {
     await member.initialize(this.#options);
     if (!this.initialized) await member.dispose();
@@ -247,12 +249,12 @@ export abstract class FallbackProvider<P extends ProviderContract> extends Provi
   }
 }
 
-/** The errors of a provider, which may be any object: one that fails tells no more. */
+/** The errors of a provider, which may be any object; ends if its stream fails. */
 function told(errors$: Observable<VoiceError> = NEVER): Observable<VoiceError> {
   return errors$.pipe(catchError((error: unknown) => merge(of(VoiceError.from(error)), NEVER)));
 }
 
-/** One error for the failures of all. */
+/** One error that sums up all failures. */
 export function allFailed(failures: Failures): VoiceError {
   const errors = [...failures.values()];
   const last = errors.at(-1);

@@ -7,21 +7,21 @@ import { FallbackTTS } from './tts/fallback-tts.ts';
 
 export type { FallbackOptions } from './fallback-provider.ts';
 
-/** The backups, in order, and perhaps options after them. */
+/** The backups, in order, optionally followed by options. */
 export type Backups<P> = readonly P[] | readonly [...P[], FallbackOptions];
 
 /**
- * Several providers of one role as one: the first is used, and the next one takes over whenever it fails. What was said
- * is not said again, and what was not is not lost.
+ * Combines several providers of one role: the first is used, and the next one takes over whenever it fails. Nothing is
+ * said twice, and nothing is lost.
  *
  * - Speech-to-text: no connection for 5 s. The next service hears what was not final, up to 30 s of it.
  * - Language model: no useful token within 3 s, or 6 s for a backup; empty deltas are none. An answer that has begun is
  *   never begun twice.
- * - Text-to-speech: no audio of a sentence within 2.5 s. The next voice goes on with that sentence.
+ * - Text-to-speech: no audio of a sentence within 2.5 s. The next voice continues with that sentence.
  *
  * A switch is a `fallback` event on its `connection$` and a `provider.fallback` event of the pipeline. The first one is
- * tried every 30 s while there are calls, and used again as soon as it works. It is a provider like any other, also without a pipeline; it
- * initializes and disposes all of its own.
+ * retried every 30 s while calls are running, and used again as soon as it works. The result is a provider like any
+ * other, usable without a pipeline; it initializes and disposes all its members.
  *
  * @example
  * ```ts

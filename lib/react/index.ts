@@ -13,7 +13,7 @@ import { transcript, type TranscriptLine } from '../features/transcript.ts';
 import type { PipelineOptions } from '../pipeline/pipeline-options.ts';
 import { Pipeline } from '../pipeline/pipeline.ts';
 
-/** State of the conversation of {@link usePipeline}. */
+/** State of a {@link usePipeline} conversation. */
 export type SessionState = 'idle' | 'starting' | 'running' | 'stopping';
 
 /** The state of a {@link usePipeline}; a new object on every change. */
@@ -116,10 +116,10 @@ export function useTranscript(
 }
 
 /**
- * How loud a microphone is, or what the page plays, 20 times a second by default; zero without a source. See
+ * The level of a microphone, or of what the page plays, 20 times a second by default; zero without a source. See
  * `audioLevels()`.
  *
- * @param source - A `MicrophoneInput` or a `BrowserAudioOutput` that is the same at every render: one from `useState`.
+ * @param source - A `MicrophoneInput` or a `BrowserAudioOutput`, the same at every render: keep it in `useState`.
  */
 export function useAudioLevel(
   source: LevelSource | undefined,
@@ -131,15 +131,15 @@ export function useAudioLevel(
 
 /** What {@link useDevices} returns. */
 export interface DevicesHook extends AudioDevices {
-  /** Whether the page may use the microphone; devices have their names once it is `granted`. */
+  /** Whether the page may use the microphone; devices have names once it is `granted`. */
   readonly permission: MicrophonePermission;
 }
 
 /**
- * The browser's microphones and speakers, and whether the page may use the microphone; current while mounted. Asks the user
- * nothing. See `audioDevices()`.
+ * The browser's microphones and speakers, and whether the page may use the microphone; kept current while mounted. Does
+ * not ask the user. See `audioDevices()`.
  *
- * @param pipeline - Whose microphone gives the devices their names, in browsers that name them only while one is open.
+ * @param pipeline - The pipeline whose microphone reveals the names, in browsers that show them only while one is open.
  */
 export function useDevices(pipeline?: Pick<Pipeline, 'input$'>): DevicesHook {
   const input$ = pipeline?.input$;

@@ -1,7 +1,7 @@
 import { asObject, asString, ownEntry, type WireObject } from '../core/guard.ts';
 import type { VoiceEvent, VoiceEventType } from '../conversation/events.ts';
 
-/** How a field is marked that is no text: a number, a boolean, an object or an array. */
+/** Suffixes of fields that are not text: a number, a boolean, an object or an array. */
 const kinds: Readonly<Record<string, (value: unknown) => boolean>> = {
   '#': (value) => typeof value === 'number' && Number.isFinite(value),
   '?': (value) => typeof value === 'boolean',
@@ -74,7 +74,7 @@ const shapes: Readonly<Record<Exclude<VoiceEventType, 'audio.chunk' | 'audio.inp
   error: 'code message recoverable?',
 };
 
-/** The event, if its fields are what they are said to be; `undefined` otherwise. */
+/** The event, if its fields have the right types; otherwise `undefined`. */
 export function readEvent(event: WireObject | undefined): VoiceEvent | undefined {
   const shape = ownEntry(shapes, asString(event?.['type']));
   if (!event || shape === undefined || !kinds['#']?.(event['at'])) return undefined;

@@ -1,5 +1,5 @@
 /**
- * A pipeline that runs on your server, in a page: no key and no service is in the page.
+ * Controls a pipeline on your server from a page: the page contains no key and no service.
  *
  * @packageDocumentation
  */

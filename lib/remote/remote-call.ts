@@ -24,7 +24,7 @@ export interface CallOptions {
   readonly scheduler: SchedulerLike;
   readonly onEvent: (event: VoiceEvent) => void;
   readonly onLink: (link: RemoteLink) => void;
-  /** The server has said welcome: the first time, or again. */
+  /** The server's welcome: the first, or after a reconnect. */
   readonly onWelcome: (rate: number, isFirst: boolean) => void;
   readonly onEnd: (error: VoiceError) => void;
 }
@@ -34,13 +34,13 @@ type Welcome = Extract<ServerMessage, { type: 'welcome' }>;
 /** What the page plays. */
 interface RemotePlay {
   readonly id: number;
-  /** Frames: the next that is wanted, what the server was told of, and where it ends. */
+  /** In frames: the next one expected, what was reported to the server, and the end. */
   received: number;
   told: number;
   endsAt?: number | undefined;
 }
 
-/** Something for the server; `end`: the position of the microphone after it. */
+/** A message for the server; `end`: the microphone's position after it. */
 interface Outgoing {
   readonly end: number;
   readonly data: string | Uint8Array<ArrayBuffer>;
@@ -52,14 +52,14 @@ interface Outgoing {
 const reportMs = 100;
 const pingMs = 4000;
 
-/** Frames of 20 ms and commands kept until the server has them: 10 s. */
+/** Frames of 20 ms and commands kept until the server acknowledges them: 10 s. */
 const maxOutgoing = 500;
 
-/** What a server may send ahead, in seconds, and what a socket may hold back, in bytes. */
+/** How far ahead a server may send, in seconds, and how much a socket may buffer, in bytes. */
 const maxAheadSeconds = 60;
 const maxBufferedBytes = 1024 * 1024;
 
-/** A conversation with a server, over one socket after another. */
+/** A conversation with a server, over successive sockets. */
 export class RemoteCall {
   readonly #options: CallOptions;
   readonly #own = new Subscription();
@@ -101,7 +101,7 @@ export class RemoteCall {
     this.#own.add(work$.subscribe({ error: (cause: unknown) => this.#options.onEnd(VoiceError.from(cause)) }));
   }
 
-  /** Sends a command, now or when the server is back. */
+  /** Sends a command, now or after reconnecting. */
   command(command: PageCommand): void {
     this.#put({ end: this.#micAt, data: encodePageWire(command), isAudio: false, isSent: false });
   }
@@ -133,7 +133,7 @@ export class RemoteCall {
       return;
     }
     const message = parseServerMessage(data);
-    // A newer server may say more than this page knows.
+    // A newer server may send messages that this page doesn't know.
     if (message && (this.#isLinked || message.type === 'welcome')) this.#read(message);
   }
 
@@ -205,7 +205,7 @@ export class RemoteCall {
     }
   }
 
-  /** Plays what is new of a frame. */
+  /** Plays the part of a frame that is new. */
   #hold(id: number, at: number, samples: Int16Array<ArrayBuffer>): void {
     const play = this.#play;
     const { speaker } = this.#options;
@@ -244,7 +244,7 @@ export class RemoteCall {
     this.#ping();
   }
 
-  /** The server has the microphone's audio up to a position. */
+  /** The server received the microphone's audio up to a position. */
   #arrived(mic: number): void {
     this.#outgoing = this.#outgoing.filter(({ end, isAudio, isSent }) => end > mic || (!isAudio && !isSent));
   }
@@ -258,7 +258,7 @@ export class RemoteCall {
   #flush(): void {
     const socket = this.#socket;
     if (!this.#isLinked || socket?.readyState !== 1) return;
-    // A network that takes nothing is as good as lost.
+    // A connection that accepts no data is as good as lost.
     if (socket.bufferedAmount > maxBufferedBytes) socket.close();
     else {
       for (const each of this.#outgoing) {

@@ -11,7 +11,7 @@ export interface RemoteSocket {
   readonly readyState: number;
   readonly bufferedAmount: number;
   binaryType: string;
-  /** Listens to `open`, `message`, `error` and `close`. */
+  /** Adds a listener for `open`, `message`, `error` or `close`. */
   addEventListener(type: string, listener: (event: { readonly data?: unknown; readonly code?: number }) => void): void;
   /** Sends a text message, or a binary one. */
   send(data: string | Uint8Array<ArrayBuffer>): void;
@@ -22,23 +22,23 @@ export interface RemoteSocket {
 /** The connection to the server. */
 export type RemoteLink =
   | { readonly type: 'connecting' }
-  /** `resumed`: the conversation goes on; `missed`: how many events the server could not keep meanwhile. */
+  /** `resumed`: the conversation continues; `missed`: how many events the server had to drop meanwhile. */
   | { readonly type: 'connected'; readonly resumed: boolean; readonly missed: number }
   | { readonly type: 'reconnecting'; readonly attempt: number; readonly delayMs: number; readonly error: VoiceError }
-  /** For good; without an error when it was asked for. */
+  /** Closed for good; without an error if requested. */
   | { readonly type: 'closed'; readonly error?: VoiceError };
 
-/** How a link is made. */
+/** Configuration of a link. */
 export interface LinkOptions {
   readonly open: () => RemoteSocket;
   readonly onOpen: (socket: RemoteSocket) => void;
-  /** How long the server waits for the page, in milliseconds; `undefined` until it has said so. */
+  /** How long the server waits for the page, in milliseconds; `undefined` until it says so. */
   readonly resumeMs: () => number | undefined;
   readonly onRetry: (attempt: number, delayMs: number, error: VoiceError) => void;
   readonly scheduler: SchedulerLike;
 }
 
-/** Longest silence of a server, which answers pings, in milliseconds. */
+/** Longest silence of a server, which has to answer pings, in milliseconds. */
 const silenceMs = 12_000;
 
 /** Longest wait before the first retry and before any, in milliseconds. */
@@ -51,12 +51,12 @@ const endings: Readonly<Record<number, readonly [VoiceErrorCode, string]>> = {
   [pageCloses.refused]: ['forbidden', 'the server refuses this page: list its origin on the server'],
 };
 
-/** The messages of a server, over one socket after another, until the server or the time puts an end to it. */
+/** The messages of a server, over successive sockets, until the server ends it or time runs out. */
 export function messagesOf(options: LinkOptions): Observable<unknown> {
   const { scheduler, resumeMs, onRetry } = options;
   return defer(() => {
     let lostAt: number | undefined;
-    /** Whether the server may still know the conversation. */
+    /** Whether the server may still have the conversation. */
     const isKept = (): boolean => {
       lostAt ??= scheduler.now();
       return scheduler.now() - lostAt <= (resumeMs() ?? -Infinity);

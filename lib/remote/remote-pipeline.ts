@@ -25,9 +25,9 @@ import { PageSpeaker, type RemoteSpeaker } from './speaker.ts';
 export interface RemotePipelineOptions {
   /** The server's socket, such as `wss://voice.example.com/talk`, or `/talk` on the page's own server. */
   readonly url: string;
-  /** What is heard: linear16, mono, at 8, 16, 24 or 48 kHz. Default: the user's microphone, at 16 kHz. */
+  /** The input: linear16, mono, at 8, 16, 24 or 48 kHz. Default: the user's microphone, at 16 kHz. */
   readonly microphone?: InputProvider;
-  /** What plays. Default: the page's speaker. */
+  /** The output. Default: the page's speaker. */
   readonly speaker?: RemoteSpeaker;
   /** Where the page serves `rxvoice/worklets.js`, if its Content-Security-Policy forbids `blob:` scripts. */
   readonly workletUrl?: string;
@@ -38,12 +38,13 @@ export interface RemotePipelineOptions {
 }
 
 /**
- * A pipeline that runs on your server, in a page: microphone, speaker and its events. No key and no service is in the page;
- * the server shares what it wants to with `sharePipeline()`. The streams are those of a `Pipeline`, of the events that the
- * server shares; those of the page's own devices, and their errors, are always there.
+ * The page's end of a pipeline that runs on your server: microphone, speaker and the pipeline's events. The page
+ * contains no key and no service; the server chooses what to share, with `sharePipeline()`. The streams are those of a
+ * `Pipeline`, limited to the events that the server shares; those of the page's own devices, and their errors, are
+ * always available.
  *
- * A lost connection is made again, and the conversation goes on: nothing that was said is heard twice or lost, as far as
- * ten seconds of the microphone and the server's patience reach.
+ * A lost connection is re-established and the conversation continues: nothing said is repeated or lost, within ten
+ * seconds of microphone audio and for as long as the server waits.
  *
  * @example
  * ```ts
@@ -66,37 +67,37 @@ export class RemotePipeline implements AsyncDisposable {
 
   /** All events, in order. Hot; never errors. */
   readonly events$: Observable<VoiceEvent> = this.#handOut(this.#all$);
-  /** As of a `Pipeline`; replays what is true now. */
+  /** As in a `Pipeline`; replays the current state. */
   readonly state$: Observable<StreamEvent<'state$'>> = this.#stream('state$');
-  /** As of a `Pipeline`: the server's providers. Not shared by default; replays what is true now. */
+  /** As in a `Pipeline`: the server's providers. Not shared by default; replays the current state. */
   readonly connection$: Observable<StreamEvent<'connection$'>> = this.#stream('connection$');
-  /** As of a `Pipeline`. */
+  /** As in a `Pipeline`. */
   readonly transcripts$: Observable<StreamEvent<'transcripts$'>> = this.#stream('transcripts$');
-  /** As of a `Pipeline`. Not shared by default. */
+  /** As in a `Pipeline`. Not shared by default. */
   readonly turns$: Observable<StreamEvent<'turns$'>> = this.#stream('turns$');
-  /** As of a `Pipeline`. Not shared by default. */
+  /** As in a `Pipeline`. Not shared by default. */
   readonly preflight$: Observable<StreamEvent<'preflight$'>> = this.#stream('preflight$');
-  /** As of a `Pipeline`. Not shared by default. */
+  /** As in a `Pipeline`. Not shared by default. */
   readonly bargeIn$: Observable<StreamEvent<'bargeIn$'>> = this.#stream('bargeIn$');
-  /** As of a `Pipeline`. */
+  /** As in a `Pipeline`. */
   readonly tokens$: Observable<StreamEvent<'tokens$'>> = this.#stream('tokens$');
-  /** As of a `Pipeline`. Not shared by default. */
+  /** As in a `Pipeline`. Not shared by default. */
   readonly tools$: Observable<StreamEvent<'tools$'>> = this.#stream('tools$');
-  /** As of a `Pipeline`. Not shared by default. */
+  /** As in a `Pipeline`. Not shared by default. */
   readonly speech$: Observable<StreamEvent<'speech$'>> = this.#stream('speech$');
-  /** As of a `Pipeline`. */
+  /** As in a `Pipeline`. */
   readonly captions$: Observable<StreamEvent<'captions$'>> = this.#stream('captions$');
-  /** As of a `Pipeline`. Not shared by default. */
+  /** As in a `Pipeline`. Not shared by default. */
   readonly history$: Observable<StreamEvent<'history$'>> = this.#stream('history$');
-  /** As of a `Pipeline`. Not shared by default. */
+  /** As in a `Pipeline`. Not shared by default. */
   readonly call$: Observable<StreamEvent<'call$'>> = this.#stream('call$');
-  /** As of a `Pipeline`: the page's microphone. Replays the latest of each. */
+  /** As in a `Pipeline`: the page's microphone. Replays the latest of each. */
   readonly input$: Observable<StreamEvent<'input$'>> = this.#stream('input$');
-  /** As of a `Pipeline`: the page's speaker. Replays the latest. */
+  /** As in a `Pipeline`: the page's speaker. Replays the latest. */
   readonly output$: Observable<StreamEvent<'output$'>> = this.#stream('output$');
-  /** As of a `Pipeline`. */
+  /** As in a `Pipeline`. */
   readonly metrics$: Observable<StreamEvent<'metrics$'>> = this.#stream('metrics$');
-  /** What went wrong in the page without ending the conversation, and on the server, if it shares that. */
+  /** Errors in the page that do not end the conversation, and the server's, if shared. */
   readonly errors$: Observable<StreamEvent<'errors$'>> = this.#stream('errors$');
   /** The connection to the server. Replays the latest value. */
   readonly link$: Observable<RemoteLink> = this.#handOut(this.#link$);
@@ -106,7 +107,7 @@ export class RemotePipeline implements AsyncDisposable {
     this.#scheduler = options.scheduler ?? asyncScheduler;
   }
 
-  /** `running` from a successful `start()` on, also while the connection is lost. */
+  /** `running` after a successful `start()`, even while the connection is lost. */
   get state(): 'idle' | 'starting' | 'running' {
     if (!this.#session) return 'idle';
     return this.#session.isRunning ? 'running' : 'starting';
@@ -118,7 +119,8 @@ export class RemotePipeline implements AsyncDisposable {
   }
 
   /**
-   * Begins a conversation; resolves once the server hears the user. Call it in a click, so that the page may play.
+   * Starts a conversation; resolves once the server hears the user. Call it from a click handler, so that the page may
+   * play audio.
    *
    * @throws VoiceError `permission` or `device` for the microphone; `connection`, `timeout`, `overloaded` or `forbidden`
    * for the server; `configuration`; `aborted` when `stop()` came first.
@@ -128,7 +130,7 @@ export class RemotePipeline implements AsyncDisposable {
     return this.#session.started;
   }
 
-  /** Ends the conversation, on the server as well. */
+  /** Ends the conversation, also on the server. */
   async stop(): Promise<void> {
     await this.#end();
   }
@@ -177,7 +179,7 @@ export class RemotePipeline implements AsyncDisposable {
     this.#command({ type: 'cancelTurn' });
   }
 
-  /** Sends silence from now on: what the microphone hears does not leave the page. */
+  /** Sends silence from now on: the microphone's audio does not leave the page. */
   mute(): void {
     this.#mute(true);
   }
@@ -255,7 +257,7 @@ export class RemotePipeline implements AsyncDisposable {
     return this.#handOut(stream$) as Observable<StreamEvent<S>>;
   }
 
-  /** What a subscriber throws is an event, unless it is thrown about that. */
+  /** An error thrown by a subscriber becomes an event, unless thrown while handling that event. */
   #handOut<T>(stream$: Observable<T>): Observable<T> {
     return publicStream(stream$, (cause) => {
       const message = `a subscriber threw: ${VoiceError.from(cause).message}`;
@@ -295,7 +297,7 @@ class RemoteSession {
       signal.addEventListener('abort', () => reject(VoiceError.from(signal.reason)));
       microphone.then((input) => this.#prepare(input, resolve)).catch(this.#fail);
     });
-    // Who does not wait for it is told by `link$`.
+    // Callers that don't await it learn it from `link$`.
     this.started.catch(() => undefined);
     this.closed = new Promise((resolve) => {
       signal.addEventListener('abort', () => {
@@ -320,7 +322,7 @@ class RemoteSession {
 
   readonly #fail = (cause: unknown): void => this.#options.onOver(VoiceError.from(cause));
 
-  /** The permission is asked for before the server is. */
+  /** Asks for permission before connecting to the server. */
   async #prepare(microphone: InputProvider, resolve: () => void): Promise<void> {
     const { onDevice, onError } = this.#options;
     const isOver = (): boolean => this.#abort.signal.aborted;
@@ -352,7 +354,7 @@ class RemoteSession {
   }
 }
 
-/** A page's own server is named by a path. */
+/** A path refers to the page's own server. */
 function addressOf(url: string): string {
   const page = (globalThis as { readonly location?: { readonly href: string } }).location?.href;
   return new URL(url, page).href.replace(/^http/, 'ws');

@@ -58,13 +58,13 @@ const readers: Readonly<Record<string, Reader>> = {
   },
 };
 
-/** Reads a server's text message; `undefined` for anything that is none. Never throws. */
+/** Parses a server's text message; `undefined` if invalid. Never throws. */
 export function parseServerMessage(text: string): ServerMessage<VoiceEvent> | undefined {
   const message = parseJsonObject(text);
   return message && ownEntry(readers, asString(message['type']))?.(message);
 }
 
-/** Reads a server's binary message: audio of a play; `undefined` if it is not whole samples. */
+/** Parses a server's binary message: audio of a play; `undefined` unless it holds whole samples. */
 export function parsePlayFrame(bytes: Uint8Array): PlayFrame | undefined {
   const [play, at] = headerOf(bytes, 2) ?? [];
   if (play === undefined || at === undefined) return undefined;

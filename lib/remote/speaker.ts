@@ -7,11 +7,11 @@ import type { LinePlay } from '../playback/line.ts';
 import { playbackProcessor } from '../playback/processors.ts';
 import { WorkletLine } from '../playback/worklet-line.ts';
 
-/** Plays what a server says. Positions are frames of the play, from its beginning. */
+/** Plays a server's audio. Positions are in sample frames from the beginning of the play. */
 export interface RemoteSpeaker {
-  /** Opens the device, for linear16, mono, at this rate in Hz. What is played before waits. */
+  /** Opens the device, for linear16, mono, at this rate in Hz. Audio played earlier waits. */
   open(sampleRate: number): Promise<void>;
-  /** Drops the play before, and begins one at a position, paused if need be. */
+  /** Drops the previous play, and starts one at a position, optionally paused. */
   begin(from: number, paused: boolean): void;
   /** Adds to the play. */
   push(samples: Int16Array<ArrayBuffer>): void;
@@ -25,9 +25,9 @@ export interface RemoteSpeaker {
   stop(): void;
   /** A factor, 0 to 1. */
   setVolume(volume: number): void;
-  /** What was heard. */
+  /** The position that has been heard. */
   readonly heard: number;
-  /** How long it would go on if it were silenced now, in milliseconds. */
+  /** How long audio would still sound if silenced now, in milliseconds. */
   readonly tailMs: number;
   /** Emits when the position may have moved, at least ten times a second. Hot. */
   readonly moved$: Observable<unknown>;
@@ -142,7 +142,7 @@ export class PageSpeaker implements RemoteSpeaker {
   }
 }
 
-/** What a line sees of the play. */
+/** The part of a play that the output device sees. */
 class PagePlay implements LinePlay {
   readonly queue: ByteQueue = new ByteQueue();
   readonly format: AudioMetadata;

@@ -3,7 +3,7 @@ import { foldText, unspaced } from './words.ts';
 
 /** Words in a row that two texts rarely share by chance. */
 const run = 3;
-/** How much of a text must repeat another: speech-to-text mishears echoes. */
+/** How much of a text must repeat another: speech-to-text often mishears echoes. */
 const share = 0.6;
 /** Longer texts are compared by their beginning, in characters. */
 const longest = 1_024;

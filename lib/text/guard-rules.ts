@@ -1,24 +1,24 @@
 import { MarkdownText } from './markdown.ts';
 import { joined, visualRange } from './spoken-piece.ts';
 
-/** Finds in a text what a guard acts upon. */
+/** Finds what a guard acts upon. */
 export interface GuardRule {
   /** Names it in events: `card`, `blocklist`. */
   readonly name: string;
-  /** Start and end offsets. It is asked about the text as it is written, and about the words that are spoken of it. */
+  /** Start and end offsets. Called with the text as written, and with the words that will be spoken. */
   readonly find: (text: string) => Iterable<readonly [start: number, end: number]>;
 }
 
-/** What personal data is. */
+/** The kinds of personal data. */
 export type PersonalData = 'card' | 'iban' | 'mail' | 'phone';
 
 const startsWord = '(?<![\\p{L}\\p{M}\\p{N}_])';
 const endsWord = '(?![\\p{L}\\p{M}\\p{N}_])';
 
 /**
- * A rule for whole words, in any script: `\b` of JavaScript knows those of English only.
+ * A rule for whole words, in any script: JavaScript's `\b` knows only ASCII letters.
  *
- * @param expression - Its flags `i`, `m` and `s` count.
+ * @param expression - Only its flags `i`, `m` and `s` have an effect.
  * @param name - Names it in events. Default: `pattern`.
  */
 export function pattern(expression: RegExp, name: string = 'pattern'): GuardRule {
@@ -62,7 +62,7 @@ const ibanLengths =
 const mail = /(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}._%+-]{1,128}@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,63}){1,8}/gu;
 const phone = /(?<![\p{L}\p{N}])(?:\+|\(\+?)?\d[\d\s()./\p{Pd}]{5,40}\d/gu;
 
-/** Rules for personal data: numbers of cards (checked by Luhn), IBANs (by their check digits), mail addresses, phones. */
+/** Rules for personal data: card numbers (Luhn check), IBANs (check digits), e-mail addresses, phone numbers. */
 export function personalData(...kinds: readonly PersonalData[]): GuardRule[] {
   return (kinds.length > 0 ? kinds : (['card', 'iban', 'mail', 'phone'] as const)).map((name) => ({
     name,
@@ -74,7 +74,7 @@ const finders: Readonly<Record<PersonalData, (text: string) => (readonly [number
   card: (text) => matchesOf(text, card).filter(([start, end]) => isCard(digitsOf(text.slice(start, end)))),
   iban: (text) =>
     matchesOf(text, iban).flatMap(([start, end]) => {
-      // The next word may have been taken for a part of it.
+      // The next word may have been taken for part of it.
       for (let to = end; to - start >= 15; to -= 1) if (isIban(text.slice(start, to))) return [[start, to] as const];
       return [];
     }),
@@ -117,7 +117,7 @@ function isPhone(text: string): boolean {
   return /^(?:\+|\(|0)/.test(text) || (groups.length > 1 && groups.every((group) => group.length > 1));
 }
 
-/** Every range that a rule finds, in the text as it is written or in what would be spoken of it, sorted and joined. */
+/** Every range that a rule finds, in the text as written or as it would be spoken, sorted and joined. */
 export function findAll(text: string, rules: readonly GuardRule[]): Found {
   const names: string[] = [];
   const ranges: [number, number][] = [];
@@ -138,7 +138,7 @@ export function findAll(text: string, rules: readonly GuardRule[]): Found {
   return { names, ranges: apart };
 }
 
-/** What a text's rules have found. */
+/** What the rules found in a text. */
 export interface Found {
   readonly names: readonly string[];
   readonly ranges: readonly (readonly [number, number])[];
@@ -150,7 +150,7 @@ interface View {
   readonly rangeOf: (start: number, end: number) => [number, number];
 }
 
-/** Marks, links and tags in the middle of a word hide it from the eye of a rule, but not from the ear. */
+/** Marks, links and tags in the middle of a word hide it from a rule, but not from a listener. */
 function spokenView(written: string): View {
   const reader = new MarkdownText({ codeBlock: '' });
   const piece = joined([...reader.push(written), ...reader.flush()]);
@@ -159,13 +159,13 @@ function spokenView(written: string): View {
     text,
     rangeOf: (start, end) => {
       const [from, to] = rangeOf(start, end);
-      // At the end, also what is written after the last spoken word counts: it is not.
+      // At the end, what is written after the last spoken word counts too.
       return [...visualRange({ ...piece, spoken: `${piece.spoken} ` }, from, to)];
     },
   };
 }
 
-/** Other widths of letters, other digits, and characters that nobody sees change nothing. */
+/** Full-width letters, digits of other scripts and invisible characters make no difference. */
 function plain(text: string): View {
   let folded = '';
   const starts: number[] = [];

@@ -10,10 +10,10 @@ export type GuardedSide = 'input' | 'output';
 
 /** A text to be judged by an application's own service. */
 export interface ModerationRequest {
-  /** A clause, or with `buffered` the whole answer; the user's message. What the rules found is replaced already. */
+  /** A clause, or with `buffered` the whole answer; or the user's message. What the rules found is already replaced. */
   readonly text: string;
   readonly side: GuardedSide;
-  /** Aborted when the verdict is no longer needed, or time is up. */
+  /** Aborted when the verdict is no longer needed, or on time-out. */
   readonly signal: AbortSignal;
 }
 
@@ -27,31 +27,38 @@ export interface GuardOptions {
    */
   readonly sides?: readonly GuardedSide[];
   /**
-   * `replace` what was found; `cut` the text before the clause it was found in; `end` the turn at once, with all of its
-   * answer that was not heard yet. Default: `replace`.
+   * `replace` what was found; `cut` the text before the clause it was found in; `end` the turn at once, dropping
+   * whatever of its answer was not yet heard. Default: `replace`.
    */
   readonly action?: GuardAction;
   /** Written in place of what was found. Default: `…`, which is not spoken. */
   readonly replacement?: string;
-  /** Said after a text that was cut; in place of an answer to a message that was. Default: nothing. */
+  /** Said after an answer that was cut, or in place of an answer to a message that was. Default: nothing. */
   readonly say?: string;
-  /** Whether an answer waits until all of it is checked; else it is checked clause by clause. Default: false. */
+  /**
+   * Whether an answer is held back until all of it is checked; otherwise it is checked clause by clause. Default:
+   * false.
+   */
   readonly buffered?: boolean;
-  /** Whether a text may be said, or sent to the model: a service of yours, which may take its time. Default: none. */
+  /**
+   * Decides whether a text may be said, or sent to the model: a service of yours, which may take a while. Default:
+   * none.
+   */
   readonly moderate?: (request: ModerationRequest) => boolean | Promise<boolean>;
   /** Longest wait for `moderate`, in milliseconds. Default: 2,000. */
   readonly moderateTimeoutMs?: number;
-  /** What happens to a text about which `moderate` failed or took too long. Default: `block`. */
+  /** What happens to a text when `moderate` fails or takes too long. Default: `block`. */
   readonly onModerationFailure?: 'allow' | 'block';
 }
 
-/** Characters without the end of a clause before they are passed by words, and how many of them still wait then. */
+/** Characters without the end of a clause after which they pass word by word, and how many are still held back then. */
 const maxHeld = 300;
 const heldBack = 100;
 
 /**
- * Checks every text first: nothing unchecked is heard, told in an event of the model's, or remembered. Its place in the
- * list does not matter: it checks the text as the model writes it, and what would be spoken of it. Events (`guard.acted`) say what was done and by which rule, not what was said.
+ * Checks every text first: nothing unchecked is heard, emitted in an `llm.token` event, or remembered. Its place in the
+ * list does not matter: it checks the text as the model writes it, and as it would be spoken. Events (`guard.acted`)
+ * say what was done and by which rule, never what was said.
  *
  * @example
  * ```ts
@@ -120,7 +127,7 @@ export function guard(options: GuardOptions): TextTransform {
   };
 }
 
-/** Asks the application; fails when it does, or takes too long. */
+/** Asks the application; fails when that fails or takes too long. */
 function allowed(
   moderate: NonNullable<GuardOptions['moderate']>,
   request: Omit<ModerationRequest, 'signal'>,
@@ -188,7 +195,7 @@ function guarded(
           emit(text);
           return;
         }
-        // Whoever cut it off has the last word.
+        // The guard that cut it has the last word.
         if (stop === 'cut' && say !== '') emit(isSpaced ? say : ` ${say}`);
         if (stop === 'end') end();
         subscriber.complete();
@@ -198,12 +205,12 @@ function guarded(
   });
 }
 
-/** Where the last clause ends of which no rule could find more in what follows; 0 if none does. */
+/** The end of the last clause in which nothing that follows could complete a match; 0 if there is none. */
 function clauseEnd(text: string, rules: readonly GuardRule[]): number {
   let end = 0;
   for (const { 0: mark, index } of text.matchAll(clauseMark)) {
     const after = index + mark.length;
-    // Numbers go on after a mark.
+    // Numbers continue after a mark.
     const isInNumber =
       /\p{N}\s*$/u.test(text.slice(Math.max(0, index - 4), index)) && /^[\p{N}+(]/u.test(text.slice(after));
     if (!isInNumber) end = after;
@@ -214,6 +221,6 @@ function clauseEnd(text: string, rules: readonly GuardRule[]): number {
   return spaces.findLast((at) => ranges.every(([from, to]) => at <= from || at >= to)) ?? 0;
 }
 
-/** A mark with white space and more after it, or one of a script that writes none. */
+/** A mark followed by white space and more text, or one of a script without spaces. */
 const clauseMark =
   /(?<![\p{Terminal_Punctuation}…])[\p{Terminal_Punctuation}…]+[\p{Pe}\p{Pf}"'*_]*(?:\s+(?=\S)|(?<=[。！？、，；।॥]))/gu;

@@ -37,7 +37,7 @@ export const english: Phrases = {
 
 type Language = () => Promise<{ readonly phrases: Phrases }>;
 
-/** Every other language is loaded by those who speak it. */
+/** Every other language is loaded when it is first needed. */
 const languages: ReadonlyMap<string, Language> = new Map<string, Language>([
   ['ar', () => import('./phrases/ar.ts')],
   ['de', () => import('./phrases/de.ts')],
@@ -68,7 +68,7 @@ export function languageOf(locale: string = ''): string {
   return languages.has(language) ? language : 'en';
 }
 
-/** Tells utterances that consist of phrases, of whatever they are mixed: "okay, stop, stop". */
+/** Recognizes utterances that consist of phrases, in any mixture: "okay, stop, stop". */
 export interface Phrasebook {
   /** Whether it is a command, and nothing else. */
   readonly isCommand: (text: string) => boolean;
@@ -76,7 +76,7 @@ export interface Phrasebook {
   readonly isBackchannel: (text: string) => boolean;
 }
 
-/** Longer texts, in characters, say more than phrases. */
+/** Longer texts, in characters, are more than phrases. */
 const longest = 64;
 
 /** The phrasebook of a language. */
@@ -99,7 +99,7 @@ function spelled(text: string): string {
     .normalize('NFC');
 }
 
-/** Phrases end where a word does; Chinese and Japanese, which write no spaces, leave that open. */
+/** Phrases end where a word ends; in Chinese and Japanese, which have no spaces, they may end anywhere. */
 const runsOn = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー]/u;
 
 function isMadeOf(said: string, phrases: readonly string[]): boolean {

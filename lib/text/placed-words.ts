@@ -1,28 +1,28 @@
 import { unspaced } from './words.ts';
 
-/** A word of a voice, as far as its place depends on it. */
+/** The parts of a spoken word that determine its place. */
 export interface PlaceableWord {
   readonly text: string;
   /** As in `SpokenWord`. */
   readonly resumesAt?: number;
 }
 
-/** A word, and where it stands in the text. */
+/** A word, and its place in the text. */
 export interface PlacedWord<W> {
   readonly word: W;
   readonly from: number;
   readonly to: number;
 }
 
-/** How far the next word may be, in characters: markup and marks are passed over in silence. */
+/** How far ahead the next word may be, in characters: markup and punctuation are not spoken. */
 const nearby = 64;
-/** How much longer, for each letter that is not in the text: a number may be written in digits, or spelled out. */
+/** Further characters for each letter that is not in the text: a number may be written in digits, or spelled out. */
 const farther = 4;
 const ofWord = /[\p{L}\p{N}]/u;
 
 /**
- * Where a voice's words stand in the text that it was given: each after the one before, or from where the voice began
- * anew. Words that are not in the text near there have no place.
+ * Places a voice's words in the text that it was given: each after the one before, or from where the voice started
+ * over. Words not found nearby have no place.
  */
 export function* placedWords<W extends PlaceableWord>(text: string, words: Iterable<W>): Generator<PlacedWord<W>> {
   let at = 0;

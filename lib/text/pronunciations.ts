@@ -7,11 +7,11 @@ const wordStart = /^[\p{L}\p{M}\p{N}_]/u;
 const spaceless = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
 
 /**
- * Has words spoken differently than they are written.
+ * Makes words sound different from how they are written.
  *
- * @param words - What is said for which word, case-sensitive: `{ SQL: 'sequel' }`. They match whole words. Between Han,
- * kana, Thai, Lao, Khmer and Myanmar letters, whose scripts have no spaces, they match parts of words too. Where several
- * match, the longest counts.
+ * @param words - What to say for each word, case-sensitive: `{ SQL: 'sequel' }`. Whole words match. Between Han, kana,
+ * Thai, Lao, Khmer and Myanmar letters, whose scripts have no spaces, parts of words match too. Where several match,
+ * the longest wins.
  *
  * @example
  * ```ts
@@ -32,7 +32,7 @@ export function pronunciations(words: Readonly<Record<string, string>>): TextTra
 /** Replaces words in a growing text. */
 class PronouncedText implements TextStage {
   readonly #words: readonly (readonly [written: string, said: string])[];
-  /** What each word may begin with. */
+  /** The first characters of all words. */
   readonly #starts: ReadonlySet<string>;
   readonly #piece = new PieceWriter();
   #text: string = '';
@@ -80,7 +80,7 @@ class PronouncedText implements TextStage {
     return [this.#piece.take(text.slice(0, at))];
   }
 
-  /** The word that begins here, if one does; 0 if more must be known. */
+  /** The word that begins here, if any; 0 if more text is needed to tell. */
   #find(at: number, character: string, isEnd: boolean): readonly [string, string] | 0 | undefined {
     const text = this.#text;
     const isInside =

@@ -9,16 +9,16 @@ import type { TextContext, TextStage, TextTransform } from './text-transform.ts'
 
 /** Options of {@link spokenForms}. */
 export interface SpokenFormsOptions {
-  /** Whether texts are changed for voices too that read numbers and signs out themselves. Default: false. */
+  /** Whether to convert texts even for voices that read out numbers and signs themselves. Default: false. */
   readonly always?: boolean;
-  /** Longest wait of an answer for the language to be loaded, in milliseconds. Default: 2,000. */
+  /** How long an answer may wait for the language to load, in milliseconds. Default: 2,000. */
   readonly loadTimeoutMs?: number;
 }
 
 /** What {@link spokenForms} returns. */
 export interface SpokenForms extends TextTransform {
   /**
-   * Loads the languages, which an answer does by itself: for texts without a pipeline.
+   * Loads the languages. Only needed without a pipeline: an answer does so by itself.
    *
    * @throws ProviderInitializationError when they cannot be loaded; a later call retries.
    */
@@ -49,15 +49,15 @@ const languageIn = (locale: string): string => locale.toLowerCase().split(/[-_]/
 /**
  * Has numbers, ordinals, money, dates, times, percentages, phone numbers, mail and web addresses, abbreviations of
  * streets, units and acronyms spoken as words: "$1,234.50" as "one thousand two hundred thirty-four dollars and fifty
- * cents". Texts for a voice that does so itself (`normalizesText`) pass as they are.
+ * cents". Texts for a voice that does so itself (`normalizesText`) pass unchanged.
  *
- * Each language is loaded by those who name it, from this call on. An answer waits for it, but not longer than
- * `loadTimeoutMs`; until a language is there, texts are spoken as they are written. So are texts in a language that is
- * not listed, where `followLanguage` changes it.
+ * This call starts loading the named languages. An answer waits for them for up to `loadTimeoutMs`; until a language
+ * has loaded, texts are spoken as written. So are texts in any language not named here, to which `followLanguage` may
+ * switch.
  *
  * @param locales - BCP 47: English, Spanish, French, German, Portuguese, Italian, Japanese, Chinese, Hindi or Arabic. The
  * region counts: `en-GB` says "one hundred and five" and reads 5/11 as a day in November.
- * @throws RangeError for a language that it does not know.
+ * @throws RangeError for an unsupported language.
  *
  * @example
  * ```ts
@@ -110,7 +110,7 @@ export function spokenForms(locales: string | readonly string[], options: Spoken
   };
 }
 
-/** Emits when the languages are there, or when that takes too long, or fails: better said as written than not at all. */
+/** Emits when the languages have loaded, failed to, or take too long: better said as written than not at all. */
 function waitFor(load: () => Promise<void>, ms: number, scheduler: SchedulerLike): Observable<unknown> {
   return from(load()).pipe(
     stallTimeout({ firstMs: ms, scheduler }),
@@ -132,12 +132,12 @@ function isNormalized(normalizes: TextContext['normalizesText'], locale: string 
   return normalizes.some((each) => languageIn(each) === languageIn(locale));
 }
 
-/** Says a growing text in words. */
+/** Puts a growing text into words. */
 class SpokenText implements TextStage {
   readonly #language: () => Loaded | undefined;
   #runs: Pick<Runs, 'push'> | undefined;
 
-  /** @param language - Asked for with the first text: a voice begins to listen before there is any. */
+  /** @param language - Called with the first text: a voice is ready before there is any. */
   constructor(language: () => Loaded | undefined) {
     this.#language = language;
   }

@@ -49,7 +49,7 @@ function visualStart(piece: SpokenPiece, start: number): number {
   return piece.visual.length;
 }
 
-/** @internal The visual text of the first `characters` spoken ones. */
+/** @internal The visual text of the first `characters` characters of spoken text. */
 export function visualPrefix(pieces: readonly SpokenPiece[], characters: number): string {
   let left = characters;
   let prefix = '';
@@ -66,7 +66,7 @@ export function isVerbatim({ spoken, visual }: SpokenPiece, span: SpokenSpan): b
   return spoken.slice(span.spokenStart, span.spokenEnd) === visual.slice(span.visualStart, span.visualEnd);
 }
 
-/** @internal A text that is spoken as it is written. */
+/** @internal A text that is spoken as written. */
 export function verbatim(text: string): SpokenPiece {
   const { length } = text;
   return {
@@ -76,7 +76,7 @@ export function verbatim(text: string): SpokenPiece {
   };
 }
 
-/** @internal Several pieces in a row, as one. */
+/** @internal Joins several consecutive pieces. */
 export function joined(pieces: readonly SpokenPiece[]): SpokenPiece {
   const [only] = pieces;
   if (only && pieces.length === 1) return only;
@@ -96,7 +96,7 @@ export function joined(pieces: readonly SpokenPiece[]): SpokenPiece {
   return { spoken, visual, spans };
 }
 
-/** @internal What `after` says in place of what `before` says, mapped to what is written. */
+/** @internal Chains two steps: what `after` says for what `before` says, mapped to the written text. */
 export function composed(before: SpokenPiece, after: SpokenPiece): SpokenPiece {
   const spans: SpokenSpan[] = [];
   let first = 0;
@@ -121,7 +121,7 @@ export function composed(before: SpokenPiece, after: SpokenPiece): SpokenPiece {
   return { spoken: after.spoken, visual: before.visual, spans };
 }
 
-/** Spans that share something said or written are one: they map as a whole. */
+/** Spans that overlap, spoken or written, become one, which maps as a whole. */
 function append(spans: SpokenSpan[], span: SpokenSpan): void {
   const last = spans.at(-1);
   const isShared = last && (span.spokenStart < last.spokenEnd || span.visualStart < last.visualEnd);

@@ -2,19 +2,19 @@ import type { Observable, SchedulerLike } from 'rxjs';
 import type { LLMEvent } from '../core/messages.ts';
 import { composed, joined, verbatim, type SpokenPiece } from './spoken-piece.ts';
 
-/** What a transform may want to know of the text that it is for. */
+/** What a transform may want to know about a text. */
 export interface TextContext {
   /** BCP 47 language of the conversation, if known. */
   readonly locale?: string | undefined;
-  /** What announces a text that is nothing but code, in the language of the conversation. Default: in English. */
+  /** Announces a text that is nothing but code, in the language of the conversation. Default: in English. */
   readonly codeNotice?: string | undefined;
-  /** Whether the voice reads numbers and signs out itself, or in which languages. Default: unknown. */
+  /** Whether the voice reads out numbers and signs itself, or the languages in which it does. Default: unknown. */
   readonly normalizesText?: boolean | readonly string[] | undefined;
 }
 
 /**
- * Changes one text as it grows. The `visual` texts of its pieces concatenate to exactly what it was given, and how that
- * arrives changes nothing in what is spoken.
+ * Transforms one text as it grows. The `visual` texts of its pieces concatenate to exactly what it was given; how the
+ * text is split on arrival makes no difference to what is spoken.
  */
 export interface TextStage {
   /** Returns the pieces that are now complete. An end that is ambiguous waits for more, or for `flush()`. */
@@ -23,10 +23,10 @@ export interface TextStage {
   flush(): Iterable<SpokenPiece>;
 }
 
-/** What becomes of a text in which a guard finds something. */
+/** What happens to a text in which a guard finds something. */
 export type GuardAction = 'replace' | 'cut' | 'end';
 
-/** What a guard has done; never what was said. */
+/** What a guard did; never what was said. */
 export interface GuardReport {
   /** Whether it was the user's text, or the agent's. */
   readonly side: 'input' | 'output';
@@ -39,16 +39,16 @@ export interface GuardReport {
 /** What a guard is given. */
 export interface GuardContext {
   readonly scheduler: SchedulerLike;
-  /** Publishes what it did. */
+  /** Reports what it did. */
   readonly tell: (report: GuardReport) => void;
   /** Ends the turn. */
   readonly end: () => void;
 }
 
-/** A text as a guard lets it pass. */
+/** A text as it leaves a guard. */
 export interface GuardedText {
   readonly text: string;
-  /** That it does not pass: nothing more does. */
+  /** Set when it is refused: nothing more passes. */
   readonly stop?: GuardAction;
   /** Said in place of an answer. */
   readonly say?: string;
@@ -66,23 +66,23 @@ export interface InputGuard {
 
 /** One step on the way from the model's text to the voice: `markdown()`, `pronunciations()`, or your own. */
 export interface TextTransform {
-  /** Names it in errors. */
+  /** Its name, for errors. */
   readonly name: string;
-  /** Begins a text that is spoken. Each text of the conversation has a stage of its own. */
+  /** Creates a stage for one text to be spoken. Each text of the conversation has its own. */
   readonly start?: (context: TextContext) => TextStage;
-  /** The model's events as everybody else sees them. */
+  /** The model's events as everyone else will see them. */
   readonly answer?: (events$: Observable<LLMEvent>, context: GuardContext) => Observable<LLMEvent>;
-  /** What the user's messages pass before the model sees them. */
+  /** Checks the user's messages before the model sees them. */
   readonly input?: InputGuard;
 }
 
-/** @internal One stage for several transforms in a row; without any, text is spoken as it is written. */
+/** @internal One stage for several consecutive transforms; without any, text is spoken as written. */
 export function chained(transforms: readonly TextTransform[], context: TextContext): TextStage {
   const [first, ...rest] = transforms.flatMap((transform) => transform.start?.(context) ?? []);
   return first ? rest.reduce((before, after) => new Chain(before, after), first) : asWritten;
 }
 
-/** @internal The model's events as its guards let them pass. */
+/** @internal The model's events after all guards. */
 export function guardedOutput(
   events$: Observable<LLMEvent>,
   transforms: readonly TextTransform[],
@@ -93,11 +93,11 @@ export function guardedOutput(
 
 const asWritten: TextStage = { push: (text) => (text ? [verbatim(text)] : []), flush: () => [] };
 
-/** What one stage says is what the next one reads. */
+/** The spoken text of one stage is the input of the next. */
 class Chain implements TextStage {
   readonly #first: TextStage;
   readonly #second: TextStage;
-  /** Pieces of either stage that do not end where one of the other does. */
+  /** Pieces of either stage whose end does not coincide with one of the other's. */
   #read: SpokenPiece[] = [];
   #said: SpokenPiece[] = [];
 

@@ -1,7 +1,7 @@
-/** The quietest and the loudest that a room's noise is taken for, in dB below full scale. */
+/** The quietest and the loudest that noise is assumed to be, in dB below full scale. */
 const quietestDb = -66;
 const loudestDb = -20;
-/** How far above the noise a frame is as likely voiced as not, in decibels; hiss needs more. */
+/** How far above the noise a frame is as likely voiced as not, in dB; hiss needs more. */
 const voiceDb = 8;
 const hissDb = 14;
 /** How long the noise is remembered: a voice has a pause within that time, a fan does not. */
@@ -10,9 +10,9 @@ const memoryMs = 1_800;
 const hissRate = 0.35;
 
 /**
- * Tells how likely it is that a frame of audio is voiced, by its energy above the noise and by how often it crosses zero.
- * The noise is the quietest of the last seconds, so that a fan or a line's hum is silence soon after it began. One
- * channel; pure but for what it remembers of the noise.
+ * Estimates how likely it is that a frame of audio is voiced, from its energy above the noise and how often it crosses
+ * zero. The noise level is the quietest of the last seconds, so that a fan or a line's hum soon counts as silence. One
+ * channel; its only state is the noise level.
  */
 export class EnergyDetector {
   readonly #sampleRate: number;
@@ -43,7 +43,7 @@ export class EnergyDetector {
     if (length === 0) return 0;
     let [sum, energy, crossings] = [0, 0, 0];
     for (let at = 0; at < length; at++) sum += samples[at] ?? 0;
-    // A constant offset is no sound.
+    // A constant offset is inaudible.
     const offset = sum / length;
     let before = (samples[0] ?? 0) - offset;
     for (let at = 0; at < length; at++) {
@@ -60,7 +60,7 @@ export class EnergyDetector {
     return 1 / (1 + Math.exp(-aboveDb / 2));
   }
 
-  /** The floor is the quietest moment of the last seconds, at which the level is smoothed against single dips. */
+  /** The floor is the quietest moment of the last seconds, smoothed against single dips. */
   #remember(db: number, ms: number): void {
     this.#levelDb = this.#floorDb === undefined ? db : this.#levelDb + (db - this.#levelDb) * Math.min(1, ms / 40);
     const newest = this.#minima.length - 1;

@@ -12,12 +12,12 @@ import { VoiceTracker, type VoiceTrackerOptions } from './voice-tracker.ts';
 const frameMs = 10;
 
 /**
- * Detects voices by their energy above the noise, without a model, a download or a worker: some microseconds for each
- * second of audio. It hears when a voice starts and ends, within 20 ms, in a room, on a headset and on a phone; it takes
- * music or a second speaker for a voice, which a model such as Silero's does less.
+ * Detects voices by their energy above the noise, without a model, a download or a worker: a few microseconds per
+ * second of audio. It hears when a voice starts and ends, within 20 ms, in a room, on a headset and on a phone; it
+ * mistakes music for a voice, and hears other speakers too; a model such as Silero's does so less.
  *
- * Positions count from the first sample, through changes of the format. A voice that goes on when the audio ends, ends
- * with it.
+ * Positions count from the first sample, across changes of format. A voice still going when the audio ends, ends with
+ * it.
  *
  * ```text
  * audio         -_-_-v-v-v-v-v-_-_-_-|      _: noise, v: voice

@@ -6,7 +6,7 @@ export interface VoiceTrackerOptions {
   readonly enterAt?: number;
   /** Voiced time after which a voice has started. Default: 60. */
   readonly enterMs?: number;
-  /** Time after which what has started is surely a voice, and no cough or click. Default: 200. */
+  /** Voiced time after which it is certainly a voice, and not a cough or a click. Default: 200. */
   readonly confirmMs?: number;
   /** Likelihood below which a frame of a voice is unvoiced, 0 to 1. Default: 0.35. */
   readonly leaveAt?: number;
@@ -15,13 +15,13 @@ export interface VoiceTrackerOptions {
 }
 
 /**
- * Turns the likelihood that each frame of audio is voiced into the start and the end of voices. Use it with a model of
- * your own: it is what a detector does after its model.
+ * Turns the likelihood that each frame is voiced into starts and ends of voices: the part of a detector that comes
+ * after its model. Use it with a model of your own.
  */
 export class VoiceTracker {
   readonly #options: Required<VoiceTrackerOptions>;
   #positionMs: number = 0;
-  /** Where the voice, or what may become one, has started; and whether it has. */
+  /** Where the voice, or what may become one, started; and whether it counts as started. */
   #voice: { readonly sinceMs: number; readonly isOn: boolean; readonly isConfirmed: boolean } | undefined;
   /** The end of the last voiced frame. */
   #voicedUntilMs: number = 0;
@@ -41,7 +41,7 @@ export class VoiceTracker {
    *
    * @param likelihood - That it is voiced, 0 to 1.
    * @param ms - Its length.
-   * @returns What has happened by its end, if anything.
+   * @returns What happened by its end, if anything.
    */
   push(likelihood: number, ms: number): VoiceActivity | undefined {
     const { enterAt, enterMs, confirmMs, leaveAt, leaveMs } = this.#options;
@@ -72,7 +72,7 @@ export class VoiceTracker {
     return this.end(isConfirmed);
   }
 
-  /** Ends a voice that goes on, for example when the audio ends. */
+  /** Ends a voice in progress, for example when the audio ends. */
   end(isConfirmed: boolean = this.#voice?.isConfirmed ?? false): VoiceActivity | undefined {
     const isOn = this.#voice?.isOn ?? false;
     this.#voice = undefined;

@@ -23,30 +23,30 @@ import { longestTimerMs, patientTimer } from '../../stream/patient-timer.ts';
 import { joinWords } from '../../text/words.ts';
 import { countAnsweringWords } from './words.ts';
 
-/** Who has answered a call. */
+/** Who answered a call. */
 export interface Answered {
-  /** `menu` is a machine as well, which wants keys. */
+  /** `menu` is a machine that asks for keys. */
   readonly by: 'human' | 'machine' | 'menu' | 'unsure';
   /**
-   * What has decided it: the beep, the words, or the length of the greeting; a silence from the beginning, the end of
-   * `timeoutMs`, or the end of the call.
+   * What decided it: the beep, the words, or the length of the greeting; silence from the start, `timeoutMs`, or the
+   * end of the call.
    */
   readonly reason: 'beep' | 'words' | 'length' | 'silence' | 'timeout' | 'ended';
-  /** What was said so far. */
+  /** What has been said so far. */
   readonly text: string;
-  /** How long the greeting was so far, in milliseconds, short pauses included. */
+  /** Length of the greeting so far, in milliseconds, including short pauses. */
   readonly greetingMs: number;
 }
 
 /** Options of {@link answeredBy}. */
 export interface AnsweredByOptions {
-  /** The longest wait, in milliseconds: then it says what is most likely. Default: 20,000. */
+  /** Longest wait, in milliseconds, after which the most likely verdict is given. Default: 20,000. */
   readonly timeoutMs?: number;
-  /** How long nobody may say anything at first, in milliseconds. Default: 5,000. */
+  /** Longest silence at the start, in milliseconds. Default: 5,000. */
   readonly silenceMs?: number;
   /** Silence that ends a greeting, in milliseconds: a human waits for an answer. Default: 1,000. */
   readonly pauseMs?: number;
-  /** A longer greeting is a machine's, in milliseconds, unless its words say otherwise. Default: 2,400. */
+  /** A greeting longer than this, in milliseconds, is a machine's unless its words say otherwise. Default: 2,400. */
   readonly maxGreetingMs?: number;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
@@ -54,14 +54,14 @@ export interface AnsweredByOptions {
 
 type Limits = Required<Omit<AnsweredByOptions, 'scheduler'>>;
 
-/** What was heard of the other side, until it is clear who it is. */
+/** What has been heard of the other side, until it is clear who it is. */
 interface Heard {
   readonly startedAt: number;
   /** When a voice was first and last heard. */
   readonly firstAt?: number;
   readonly lastAt?: number;
   readonly isSpeaking: boolean;
-  /** Whether voices are told; otherwise the words tell when somebody speaks. */
+  /** Whether a detector reports voices; otherwise words show when someone speaks. */
   readonly hasVoices: boolean;
   readonly said: string;
   readonly interim: string;
@@ -72,8 +72,8 @@ interface Heard {
 type Sound = VoiceEvent<'session.ready' | 'user.state' | 'transcript.interim' | 'transcript.final'> | 'beep' | 'end';
 
 /**
- * Tells who has answered a call that you have placed: a human, voicemail, or a menu of keys. Subscribe before the pipeline
- * starts, or as soon as the call is answered. Cold; tells once, and completes.
+ * Determines who answered a call that you placed: a human, voicemail, or a phone menu. Subscribe before the pipeline
+ * starts, or as soon as the call is answered. Cold; emits one verdict and completes.
  *
  * ```text
  * voice         --1111-----------           "Hello?"
@@ -84,8 +84,8 @@ type Sound = VoiceEvent<'session.ready' | 'user.state' | 'transcript.interim' | 
  * answeredBy()  ----------------(m|)        m: machine, as soon as the words are final; else at the pause or the beep
  * ```
  *
- * It decides by words, in ten languages at once, then by the length of the greeting; a beep after a voice is always a
- * machine's. When nothing is said it is `unsure`. Until then the agent should not answer: see the example.
+ * It goes by words, in ten languages at once, then by the length of the greeting; a beep after a voice always means a
+ * machine. If nothing is said, the verdict is `unsure`. The agent should stay silent until then: see the example.
  *
  * @example
  * ```ts
@@ -159,16 +159,16 @@ function isEnd({ type }: VoiceEvent): boolean {
   return type === 'call.ended' || type === 'session.closed';
 }
 
-/** A sound more. */
+/** Another sound. */
 function listen(heard: Heard, sound: Sound, at: number): Heard {
   if (sound === 'end') return { ...heard, answered: { ...factsOf(heard, at), by: 'unsure', reason: 'ended' } };
   if (sound === 'beep') {
-    // A tone before any voice is the line's.
+    // A tone before any voice comes from the line.
     if (heard.firstAt === undefined) return heard;
     return { ...heard, answered: { ...factsOf(heard, at), by: 'machine', reason: 'beep' } };
   }
   switch (sound.type) {
-    // Nobody could be heard before.
+    // No one could be heard before.
     case 'session.ready':
       return { ...heard, startedAt: at };
     case 'user.state': {
@@ -189,20 +189,20 @@ function listen(heard: Heard, sound: Sound, at: number): Heard {
   }
 }
 
-/** Words are somebody's voice, where nothing else tells of it. */
+/** Without a detector, words stand for a voice. */
 function spoken(heard: Heard, at: number): Heard {
   if (heard.hasVoices) return heard;
   return { ...heard, firstAt: heard.firstAt ?? at, lastAt: at };
 }
 
-/** When it is decided, if nothing more is heard. */
+/** When the verdict is due, if nothing more is heard. */
 function deadlineOf({ startedAt, lastAt, isSpeaking }: Heard, { timeoutMs, silenceMs, pauseMs }: Limits): number {
   const end = startedAt + timeoutMs;
   if (lastAt === undefined) return Math.min(end, startedAt + silenceMs);
   return isSpeaking ? end : Math.min(end, lastAt + pauseMs);
 }
 
-/** Who it is most likely, as nothing more was heard. */
+/** The most likely verdict when nothing more was heard. */
 function decide(heard: Heard, at: number, { maxGreetingMs }: Limits): Answered {
   const facts = factsOf(heard, at);
   if (heard.firstAt === undefined) return { ...facts, by: 'unsure', reason: 'silence' };

@@ -27,31 +27,31 @@ import type { Answered } from './answered-by.ts';
 
 /** Options of {@link leaveMessage}. */
 export interface LeaveMessageOptions {
-  /** What `answeredBy()` has told: the beep may be over. */
+  /** The verdict of `answeredBy()`: the beep may already be over. */
   readonly answered?: Answered;
   /** Silence after which it speaks without a beep, in milliseconds. Default: 3,000. */
   readonly silenceMs?: number;
-  /** The longest wait for beep or silence, in milliseconds; then it speaks. Default: 60,000. */
+  /** Longest wait for a beep or silence, in milliseconds; then it speaks anyway. Default: 60,000. */
   readonly timeoutMs?: number;
-  /** Hangs up when the message was heard, such as the phone's `hangUp()`. Default: nothing. */
+  /** Hangs up once the message has been heard, such as the phone's `hangUp()`. Default: nothing. */
   readonly hangUp?: () => unknown;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
 }
 
-/** What has become of a message. */
+/** The outcome of leaving a message. */
 export interface LeftMessage {
-  /** Whether all of it was said: not when the call has ended before. */
+  /** Whether all of it was said: false if the call ended first. */
   readonly isLeft: boolean;
   /** What it waited for; `ended` if the call ended first. */
   readonly after: 'beep' | 'silence' | 'timeout' | 'ended';
-  /** What was said of it, in whole words. */
+  /** The part of it that was said, in whole words. */
   readonly heardText: string;
 }
 
 /**
- * Leaves a message: waits for the beep, or for a silence that stands for it, speaks, and hangs up. A beep during the
- * message means that it began too early: then it is said anew. Cold; tells once, and completes. To unsubscribe is to stop.
+ * Leaves a message: waits for the beep, or a silence in its place, speaks, and hangs up. A beep during the message
+ * means that it began too early: it then starts over. Cold; emits the outcome and completes. Unsubscribing stops it.
  *
  * ```text
  * voice           --111111--------------
@@ -121,7 +121,7 @@ function isEnd({ type }: VoiceEvent): boolean {
   return type === 'call.ended' || type === 'session.closed';
 }
 
-/** Emits when nobody has said anything for so long. */
+/** Emits after a silence of this length. */
 function silence(events$: Observable<VoiceEvent>, ms: number, scheduler: SchedulerLike): Observable<unknown> {
   return events$.pipe(
     filter(({ type }) => type === 'user.state' || type === 'transcript.interim' || type === 'transcript.final'),

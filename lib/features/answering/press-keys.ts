@@ -6,11 +6,11 @@ import type { Pipeline } from '../../pipeline/pipeline.ts';
 import { Recording } from '../recording.ts';
 
 /**
- * Presses keys for the other side to hear, as tones in the audio: for the menus of others, on every phone. They are played
- * after what is being said, cannot be interrupted, and are not added to the history.
+ * Presses keys, as tones in the audio: for navigating phone menus on any platform. They play after what is being said,
+ * cannot be interrupted, and are not added to the history.
  *
  * @param keys - `0` to `9`, `*`, `#`, `A` to `D`, and `p` or a comma for a pause of half a second.
- * @returns The tones as a speech; `done` resolves when they were heard.
+ * @returns The tones as a speech; `done` resolves once they have been heard.
  * @throws RangeError for anything else.
  *
  * @example
@@ -43,8 +43,8 @@ export interface PressKeysToolOptions {
 }
 
 /**
- * A tool with which the agent chooses from a menu that it hears. The model is told to say nothing with it, and to listen to
- * what follows.
+ * A tool that lets the agent choose from a menu that it hears. The model is told to say nothing while calling it, and
+ * to listen to what follows.
  *
  * @example
  * ```ts

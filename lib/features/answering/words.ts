@@ -1,18 +1,21 @@
 import { foldText } from '../../text/words.ts';
 
-/** What those who answer a call say, in one language. `#` stands for a digit or its name. */
+/** What is said by whoever answers a call, in one language. `#` stands for a digit or its name. */
 interface AnsweringWords {
-  /** A greeting of voicemail, or the network's own announcement that nobody is there. */
+  /** A voicemail greeting, or the network's announcement that no one is available. */
   readonly machine: readonly string[];
-  /** A menu by keys. */
+  /** A phone menu. */
   readonly menu: readonly string[];
-  /** A person, at whatever length. */
+  /** A person, however much is said. */
   readonly human: readonly string[];
   /** The names of the digits. */
   readonly digits: readonly string[];
 }
 
-/** All languages at once: who calls abroad does not know which one will answer. Case, accents and marks do not matter. */
+/**
+ * All languages at once: a caller abroad cannot know which one will be spoken. Case, accents and punctuation do not
+ * matter.
+ */
 const languages = (): readonly AnsweringWords[] => [
   {
     digits: ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine'],
@@ -229,7 +232,7 @@ const languages = (): readonly AnsweringWords[] => [
   },
 ];
 
-/** How often each kind of words is in a text. */
+/** How often each kind of phrase occurs in a text. */
 export interface AnsweringWordCount {
   readonly machine: number;
   readonly menu: number;
@@ -238,12 +241,12 @@ export interface AnsweringWordCount {
 
 type Kind = keyof AnsweringWordCount;
 
-/** More than anybody says before it is clear who it is, in characters. */
+/** More than is ever said before it is clear who it is, in characters. */
 const maxLength = 4_096;
 
 let patterns: Readonly<Record<Kind, RegExp>> | undefined;
 
-/** Counts the words of machines, menus and people in what was said, in any of the ten languages. */
+/** Counts the phrases of machines, menus and people in what was said, in any of the ten languages. */
 export function countAnsweringWords(said: string): AnsweringWordCount {
   patterns ??= { machine: patternOf('machine'), menu: patternOf('menu'), human: patternOf('human') };
   const { machine, menu, human } = patterns;
@@ -252,7 +255,7 @@ export function countAnsweringWords(said: string): AnsweringWordCount {
   return { machine: count(machine), menu: count(menu), human: count(human) };
 }
 
-/** Phrases begin where a word does; in scripts that join words, anywhere. */
+/** Phrases begin where a word begins; in scripts without spaces, anywhere. */
 function patternOf(kind: Kind): RegExp {
   const alternatives = languages().flatMap((words) => {
     const names = words.digits.map(spelled).join('|');

@@ -24,7 +24,7 @@ export interface AgentConfig extends RemoteConfig {
   readonly functionTimeoutMs?: number;
 }
 
-/** A problem, with a message for people; the provider's name is put before it. */
+/** A problem; the message is for people, and is prefixed with the provider's name. */
 export interface AgentProblem {
   readonly message: string;
   readonly code: VoiceErrorCode;
@@ -46,15 +46,15 @@ export type AgentEffect =
    */
   | { readonly type: 'said'; readonly role: AgentText['role']; readonly text: string; readonly item?: string }
   /**
-   * The user's turn has ended, and its words come later, whatever comes of the reply before: the reply waits for them,
-   * up to 3 s, so that question and answer come in order.
+   * The user's turn has ended, but its words come later: the reply is held back for them, for up to 3 s, so that
+   * question and answer arrive in order.
    */
   | { readonly type: 'words-due'; readonly item: string }
-  /** The words that were due never come. */
+  /** The words that were due will never come. */
   | { readonly type: 'no-words'; readonly item: string }
-  /** The service remembers less of a reply than it said, as it was cut off; nothing if `text` is empty. */
+  /** How much the service remembers of a reply that was cut off; nothing if `text` is empty. */
   | { readonly type: 'corrected'; readonly original: string; readonly text: string }
-  /** What the user has said so far, which may change. */
+  /** The user's words so far, which may change. */
   | { readonly type: 'interim'; readonly text: string }
   /** A verbatim piece of the reply's text. */
   | { readonly type: 'token'; readonly text: string }
@@ -74,9 +74,12 @@ export type AgentEffect =
   | { readonly type: 'cancelled'; readonly id: string }
   /** The service accepted a command; see {@link AgentCommand.acknowledgement}. */
   | { readonly type: 'acknowledged'; readonly acknowledgement: string }
-  /** The service refused a command for which {@link AgentCommand.acknowledgement} is due; one in the opening fails. */
+  /**
+   * The service refused a command whose {@link AgentCommand.acknowledgement} is due; if it was part of the opening,
+   * that fails.
+   */
   | ({ readonly type: 'refused'; readonly acknowledgement: string } & AgentProblem)
-  /** Another connection is needed, and nothing failed: the opening restores the session there. */
+  /** A new connection is needed although nothing failed: its opening restores the session. */
   | { readonly type: 'renew' }
   /** A message; objects are sent as JSON. Held until the service is ready. */
   | { readonly type: 'send'; readonly message: WireObject | SocketData }
@@ -106,7 +109,8 @@ export interface AgentCommand<S> {
   /**
    * Changes the wire's state and sends messages.
    *
-   * @param isOpen - Whether the opening was sent: if not, it will hold what the command says of the conversation.
+   * @param isOpen - Whether the opening was sent: if not, the opening will include what the command adds to the
+   * conversation.
    */
   readonly step: (state: S, isOpen: boolean) => AgentStep<S>;
   /**
@@ -167,13 +171,13 @@ export interface AgentWire<C, S> {
   encode?(this: void, data: Uint8Array<ArrayBuffer>): SocketData;
   /** Readers by message type; without `encode`, binary frames that hold no message are the reply's audio. */
   readonly read: Readonly<Record<string, AgentReader<C, S>>>;
-  /** For services that do not tell the end of a reply's audio: read once none came for so long. Default: never. */
+  /** For services that do not report the end of a reply's audio: called after a period without any. Default: never. */
   readonly quiet?: AgentQuiet<S>;
   /** Carries a call's result, or what went wrong, as text, to the service. */
   result(this: void, state: S, call: AgentFunctionCall, outcome: FunctionOutcome, extras: WireObject): AgentStep<S>;
   /** Tells the service that a reply was cut off, and what was heard of it. Default: nothing. */
   cut?(this: void, state: S, parts: readonly HeardPart[]): AgentStep<S>;
-  /** The connection is gone: its last words, and what the next one must know. Default: nothing. */
+  /** The connection is gone: what it leaves behind, and what the next one must know. Default: nothing. */
   lost?(this: void, state: S): AgentStep<S>;
   /** What a close means: the service has hung up, or a problem. Default, and for `undefined`: a lost connection. */
   closes?(this: void, close: SocketClose, state: S): AgentProblem | 'hung-up' | undefined;

@@ -44,7 +44,7 @@ export type AgentEvent =
   | { readonly type: 'run'; readonly call: AgentFunctionCall }
   /** A command was acknowledged; with an error, it never will be. */
   | { readonly type: 'settled'; readonly id: number; readonly error?: Error; readonly problem?: AgentProblem }
-  /** The reply waits for the words of this item, but not for long. */
+  /** The reply waits for the words of this item, for a limited time. */
   | { readonly type: 'wait'; readonly item: string }
   | { readonly type: 'malformed'; readonly kind: string; readonly cause?: unknown }
   | Extract<AgentEffect, { readonly type: 'send' | 'renew' | 'warning' | 'failure' | 'log' }>;
@@ -61,9 +61,9 @@ export type AgentInput<S> =
   | { readonly type: 'outcome'; readonly id: string; readonly outcome: FunctionOutcome }
   /** A reply was cut off. */
   | { readonly type: 'cut'; readonly heard: AgentHeard }
-  /** No audio of a reply came for so long that it is over. */
+  /** No audio of a reply came for so long that it counts as over. */
   | { readonly type: 'quiet'; readonly utteranceId: string | undefined }
-  /** The words of an item were waited for long enough. */
+  /** The wait for an item's words is over. */
   | { readonly type: 'overdue'; readonly item: string };
 
 /** A call that has not ended. */
@@ -87,9 +87,9 @@ export interface Dialogue<S> {
   readonly replies: number;
   /** The audio of the latest of them. */
   readonly audio: readonly ReplyAudio[];
-  /** The latest reply that was cut off: what comes of it later was not heard. */
+  /** The latest reply that was cut off: whatever of it arrives later was not heard. */
   readonly cutReply: string | undefined;
-  /** The user's turns whose words are due; the reply is held until they have come. */
+  /** The user's turns whose words are due; the reply is held back until they arrive. */
   readonly due: readonly string[];
   readonly held: readonly AgentEffect[];
   /** What the user has said so far. */
@@ -101,7 +101,7 @@ export interface Dialogue<S> {
   readonly waiting: readonly { readonly id: number; readonly acknowledgement: string; readonly isInOpening: boolean }[];
 }
 
-/** A step of a session: its next state, then what to carry out. */
+/** A step of a session: its next state, then the effects to carry out. */
 export type DialogueStep<S> = readonly [state: Dialogue<S>, ...events: AgentEvent[]];
 
 /** Nothing of a reply yet. */

@@ -23,12 +23,12 @@ const maxCalls = 128;
 /** Longest call, in characters. */
 const maxCallLength = 262_144;
 
-/** Most of a reply that waits for words: more than comes in that time. */
+/** Most events of a reply that are held back: more than arrive in that time. */
 const maxHeld = 2_048;
 /** Most turns whose words may be due. */
 const maxDue = 16;
 
-/** What waits for the words of the user that it replies to. */
+/** Events held back until the user's words have arrived. */
 const replying: ReadonlySet<AgentEffect['type']> = new Set([
   ...(['token', 'audio', 'audio-done', 'call', 'latency', 'usage'] as const),
 ]);
@@ -241,7 +241,7 @@ function replyId({ reply, replies }: Pick<Dialogue<unknown>, 'reply' | 'replies'
   return `reply-${reply.hasAudio ? replies : replies + 1}`;
 }
 
-/** The user's words have come, or never will: the reply that waited for them begins. */
+/** The user's words have arrived, or never will: the reply that waited for them begins. */
 function worded<C, S>(
   wire: AgentWire<C, S>,
   state: Dialogue<S>,
@@ -264,7 +264,7 @@ function wordless<S>(state: Dialogue<S>): DialogueStep<S> {
   return [silent, ...ending, tell('transcripts', transcript(''))];
 }
 
-/** What is held of a reply when the user speaks is never heard; what it calls is still called. */
+/** When the user speaks, held-back audio is never heard, but held-back function calls still run. */
 function unspoken<C, S>(wire: AgentWire<C, S>, state: Dialogue<S>, context: AgentContext<C>): DialogueStep<S> {
   const held = state.held.filter(({ type }) => type === 'call' || type === 'usage');
   const metadata = wire.output(context.config, state.wire);
@@ -279,7 +279,7 @@ function unspoken<C, S>(wire: AgentWire<C, S>, state: Dialogue<S>, context: Agen
   return unheard && wire.cut ? enacted(wire, next, wire.cut(state.wire, heardOf(unheard, 0)), context) : [next];
 }
 
-/** A reply was cut off: what was not heard of it is forgotten, here and by the service. */
+/** A reply was cut off: what was not heard is forgotten, here and by the service. */
 function cutOff<C, S>(
   wire: AgentWire<C, S>,
   state: Dialogue<S>,
@@ -356,7 +356,7 @@ function tell<K extends keyof AgentStreams>(stream: K, value: AgentStreams[K]): 
   return { type: 'tell', stream, value } as AgentTold;
 }
 
-/** Runs steps one after the other. */
+/** Runs several steps in turn. */
 function steps<S, T>(
   start: Dialogue<S>,
   items: readonly T[],

@@ -25,17 +25,17 @@ export interface GammaAgentConfig extends AgentConfig {
   readonly instructions?: string;
   /** The language model, by the service's name for it. Default: the agent's. */
   readonly model?: string;
-  /** What the agent says at the start of a conversation; empty: it waits for the user. Default: the agent's. */
+  /** What the agent says at the start of a conversation; if empty, it waits for the user. Default: the agent's. */
   readonly greeting?: string;
-  /** The language that it hears and speaks, BCP 47. Default: the agent's. */
+  /** The language it understands and speaks, BCP 47. Default: the agent's. */
   readonly language?: string;
   /** The voice. Default: the agent's. */
   readonly voiceId?: string;
-  /** How even the voice sounds, 0 to 1. Default: the agent's. */
+  /** How stable the voice sounds, 0 to 1. Default: the agent's. */
   readonly stability?: number;
-  /** How close it keeps to the original, 0 to 1. Default: the agent's. */
+  /** How closely it follows the original voice, 0 to 1. Default: the agent's. */
   readonly similarityBoost?: number;
-  /** Times the usual speed, 0.7 to 5. Default: the agent's. */
+  /** Speed as a multiple of the usual one, 0.7 to 5. Default: the agent's. */
   readonly speed?: number;
   /** Words to listen for. Default: the agent's. */
   readonly keywords?: readonly string[];
@@ -43,7 +43,7 @@ export interface GammaAgentConfig extends AgentConfig {
   readonly tools?: readonly AgentTool[];
   /** What was said before this session. */
   readonly context?: { readonly messages: readonly { readonly role: AgentText['role']; readonly content: string }[] };
-  /** The user's audio as the agent takes it, which is set there; audio in other formats is converted. Default: `pcm_16000`. */
+  /** The input format configured for the agent; audio in other formats is converted. Default: `pcm_16000`. */
   readonly inputFormat?: GammaAgentFormat;
   /** Values for `{{name}}` in the agent's texts. Default: none. */
   readonly dynamicVariables?: Readonly<Record<string, string | number | boolean>>;
@@ -112,7 +112,7 @@ export function acceptsOf(config: GammaAgentConfig): readonly AudioFormat[] {
 }
 
 /**
- * The settings, everything that was said so far, and what was typed meanwhile.
+ * The settings, everything said so far, and what was typed meanwhile.
  *
  * @param typed - What the user typed while there was no connection; the history has it too.
  */
@@ -172,7 +172,7 @@ function settingsOf(config: GammaAgentConfig, isResumed: boolean): WireObject {
   };
 }
 
-/** An object that holds something: to override nothing needs no permission. */
+/** An object, if it has any fields: without overrides, no permission is needed. */
 function filled(fields: WireObject): WireObject | undefined {
   return Object.values(fields).some((value) => value !== undefined) ? fields : undefined;
 }
@@ -201,7 +201,7 @@ const byType: Readonly<Record<string, Failure>> = {
   ...{ llm_error: broken, custom_llm_error: broken, cascade_brain_error: broken, tts_cascade_error: broken },
 };
 
-/** What its sentences mean, in errors and in the reasons of closes. */
+/** What its sentences mean, in errors and close reasons. */
 const bySentence: readonly (readonly [RegExp, Failure])[] = [
   [/quota|credits/i, ['quota', false, "the account's quota is used up"]],
   [/overrid/i, override],
@@ -212,7 +212,7 @@ const bySentence: readonly (readonly [RegExp, Failure])[] = [
   [/concurren|too many|rate.?limit/i, ['rate_limited', true, 'too many conversations at once']],
 ];
 
-/** What the service's own sentences quote is never what somebody said. */
+/** The service's own sentences never quote the conversation. */
 const quotable: ReadonlySet<VoiceErrorCode> = new Set(['configuration', 'unauthorized', 'not_found', 'quota']);
 
 /**

@@ -27,17 +27,17 @@ export interface GammaAgentState {
   readonly conversationId: string | undefined;
   /** The format of the agent's audio. */
   readonly output: AudioMetadata;
-  /** The event that interrupted the agent last: its audio up to there is not heard. */
+  /** The event that last interrupted the agent: its audio up to there is not heard. */
   readonly interrupted: number;
   /** Whether the agent is replying, as far as its audio shows. */
   readonly isReplying: boolean;
-  /** What is not heard: a second greeting, or the rest of a reply that was cut off here. */
+  /** What must not be heard: a second greeting, or the rest of a reply that was cut off. */
   readonly muted: 'greeting' | 'rest' | undefined;
-  /** Whether the user was told to be speaking. */
+  /** Whether the user has been reported as speaking. */
   readonly isUserSpeaking: boolean;
   /** What the user typed while there was no connection: the opening holds it. */
   readonly typed: readonly string[];
-  /** What the user typed, which the service may write down as if it was spoken. */
+  /** What the user typed, which the service may transcribe as if spoken. */
   readonly echoes: readonly string[];
   /** When the user's words came, until the reply begins. */
   readonly wordsAt: number | undefined;
@@ -56,10 +56,10 @@ const start: GammaAgentState = {
 
 /** Silence after which a reply is over, in milliseconds: audio comes faster than it sounds. */
 const quietMs = 1_000;
-/** Most typed texts that are remembered until they come back. */
+/** Most typed texts remembered until they are echoed. */
 const maxEchoes = 16;
 
-/** Keys that another connection is needed for. */
+/** Keys whose change requires a new connection. */
 const sessionKeys: readonly string[] = [
   ...['agentId', 'signedUrl', 'instructions', 'model', 'greeting', 'language', 'voiceId', 'stability', 'extraBody'],
   ...['similarityBoost', 'speed', 'keywords', 'dynamicVariables', 'customLlmExtraBody', 'userId', 'extraQuery'],
@@ -142,7 +142,7 @@ const wire: AgentWire<GammaAgentConfig, GammaAgentState> = {
       message: { type: 'client_tool_result', tool_call_id: id, result: content, is_error: type === 'error' },
     },
   ],
-  // The service has no message for that: what still comes of the reply is dropped here.
+  // The service has no message for that: the rest of the reply is dropped here.
   cut: (state) => [state.isReplying ? { ...state, isReplying: false, muted: 'rest' } : state],
   closes({ code, reason }, { conversationId }) {
     if (code === 1000) return 'hung-up';
@@ -157,8 +157,8 @@ const wire: AgentWire<GammaAgentConfig, GammaAgentState> = {
  * text-to-speech behind one connection, configured at the service. See
  * https://elevenlabs.io/docs/agents-platform/libraries/web-sockets.
  *
- * After a lost connection it reconnects, and tells the agent the conversation as it was heard. It does not when the
- * agent hangs up: then the session has ended.
+ * After a lost connection it reconnects, and gives the agent the conversation as it was heard. When the agent hangs up,
+ * the session has ended.
  */
 export class GammaAgent extends StreamingAgent<GammaAgentConfig, GammaAgentState> {
   protected override readonly credentialKey: string = 'signedUrl, apiKey';
@@ -198,7 +198,7 @@ export class GammaAgent extends StreamingAgent<GammaAgentConfig, GammaAgentState
     this.act('addContext', (state) => [state, { type: 'send', message: contextual(text) }]);
   }
 
-  /** Tells the agent that the user is busy, such as typing: it does not speak of its own accord for a moment. */
+  /** Tells the agent that the user is active, such as typing: it will not speak up on its own for a moment. */
   notifyUserActivity(): void {
     this.act('notifyUserActivity', (state) => [state, { type: 'send', message: { type: 'user_activity' } }]);
   }
@@ -225,7 +225,7 @@ export class GammaAgent extends StreamingAgent<GammaAgentConfig, GammaAgentState
     return { ...options, request: async () => ({ url: this.#signed(await this.freshCredential(signedUrl)) }) };
   }
 
-  /** What a session was begun with changes on a new connection, which is told of the conversation. */
+  /** Settings from the start of a session change on a new connection, which is given the conversation. */
   protected override onConfigUpdate(changes: Partial<GammaAgentConfig>): void {
     if (!this.hasSession || !sessionKeys.some((key) => key in changes)) return;
     this.act('updateConfig', (state) => [state, { type: 'renew' }]);
@@ -270,13 +270,13 @@ function onReady(state: GammaAgentState, message: WireObject, { config, input, h
   return [next, log, { ...problem, message: `the agent takes ${wireWord(takes)}: ${advice}` }];
 }
 
-/** The user speaks, which is told once. */
+/** The user speaks; reported once. */
 function voiced(state: GammaAgentState): Step {
   const next = { ...state, isReplying: false, isUserSpeaking: true };
   return state.isUserSpeaking ? [next] : [next, { type: 'voice', is: 'started' }];
 }
 
-/** The agent speaks: the user does not, even if no words of theirs came. */
+/** The agent speaks, so the user no longer does, even if no words arrived. */
 function answering(state: GammaAgentState): Step {
   const next = { ...state, isReplying: true, isUserSpeaking: false };
   return state.isUserSpeaking ? [next, { type: 'voice', is: 'ended' }] : [next];
@@ -312,7 +312,7 @@ function onAudio(state: GammaAgentState, message: WireObject, { now }: Context):
   return [next, ...ended, ...latency, { type: 'audio', data }];
 }
 
-/** Whether an event is of a reply that was interrupted. */
+/** Whether an event belongs to a reply that was interrupted. */
 function isInterrupted({ interrupted }: GammaAgentState, event: WireObject): boolean {
   return (asNumber(event['event_id']) ?? Infinity) <= interrupted;
 }
@@ -322,7 +322,7 @@ function called(id: string | undefined, name: string | undefined, args: WireObje
   return [{ type: 'call', call: { id, name, args, argsText: JSON.stringify(args), clientSide } }];
 }
 
-/** A call that the service runs itself; it tells of the others too. */
+/** A call that the service runs itself; it reports client tools too. */
 function ownCall({ tool_call_id: id, tool_name: name, tool_type: type }: WireObject): AgentEffect[] {
   return type === 'client' ? [] : called(asString(id), asString(name), {}, false);
 }
@@ -341,7 +341,7 @@ function onError(state: GammaAgentState, message: WireObject): Step {
   const type = wireWord(event['error_type'] ?? 'an error');
   const sentence = [event['message'], event['reason']].map(asString).find(Boolean);
   const problem = failureOf(type, sentence, state.conversationId);
-  // What fails twice without a reply in between will fail again.
+  // Whatever fails twice without a reply in between will fail again.
   const recoverable = problem.recoverable && state.failedWith !== type;
   const log: AgentEffect = { type: 'log', text: `was told: ${sentence?.slice(0, 300) ?? 'nothing'}` };
   return [{ ...state, failedWith: type }, log, { type: 'failure', ...problem, recoverable }];

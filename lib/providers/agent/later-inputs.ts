@@ -43,11 +43,11 @@ export async function settlement(
 }
 
 /**
- * What comes of a session's events in time: the outcome of each call that runs here, unless it is cancelled, the end of
+ * Inputs that a session's events cause later: the outcome of each call that runs here, unless cancelled, the end of
  * each wait for words, and the quiet after a reply.
  *
  * @param hostOf - Where functions run, at the time of a call.
- * @param quietMs - How long no audio comes after a reply; `undefined` if the service tells its end.
+ * @param quietMs - The quiet that ends a reply; `undefined` if the service reports the end.
  */
 export function laterInputs(
   events$: Observable<AgentEvent>,

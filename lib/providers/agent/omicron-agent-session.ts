@@ -13,7 +13,7 @@ export interface OmicronAgentConfig extends AgentConfig {
   readonly voice?: OmicronAgentVoice;
   /** The language to speak, as a BCP 47 tag. Default: the user's. */
   readonly language?: string;
-  /** Who the agent is, and how it talks. Default: nothing. */
+  /** Who the agent is, and how it talks. Default: none. */
   readonly instructions?: string;
   /** What the agent is asked to say at the start of a session. Default: it waits for the user. */
   readonly greeting?: string;
@@ -21,13 +21,13 @@ export interface OmicronAgentConfig extends AgentConfig {
   readonly tools?: readonly AgentTool[];
   /** Whether the model falls silent while a function runs, or may go on talking. Default: the model's. */
   readonly functionBehavior?: 'blocking' | 'non-blocking' | (string & {});
-  /** When it speaks of a result that it did not wait for; `silent` is never. Default: the service's, `when-idle`. */
+  /** When it mentions a result that it did not wait for; `silent` means never. Default: the service's, `when-idle`. */
   readonly functionScheduling?: 'interrupt' | 'when-idle' | 'silent' | (string & {});
   /** What was said before this session. */
   readonly context?: { readonly messages: readonly { readonly role: AgentText['role']; readonly content: string }[] };
   /** How the service detects the user's turns; `false` leaves it to `startTurn()` and `endTurn()`. */
   readonly turnDetection?: OmicronAgentTurnDetection | false;
-  /** How the user's words are written down; the model itself hears the audio. */
+  /** How the user's words are transcribed; the model itself hears the audio. */
   readonly transcription?: OmicronAgentTranscription;
   /** 0 to 2. Default: the model's. */
   readonly temperature?: number;
@@ -35,7 +35,7 @@ export interface OmicronAgentConfig extends AgentConfig {
   readonly maxOutputTokens?: number;
   /** How long the model may think; `gemini-3.8-live` refuses any. Default: the model's. */
   readonly thinkingLevel?: 'minimal' | 'low' | 'medium' | 'high' | (string & {});
-  /** When the oldest of the conversation is forgotten; `false` ends a session when it is full, after 15 minutes. */
+  /** When the oldest part of the conversation is dropped; with `false`, a full session ends, after 15 minutes. */
   readonly compression?: OmicronAgentCompression | false;
   /** Further fields of the wire's `setup`; these take precedence. Default: none. */
   readonly extraBody?: Readonly<Record<string, unknown>>;
@@ -62,7 +62,7 @@ export interface OmicronAgentTurnDetection {
   readonly interrupts?: boolean;
 }
 
-/** How {@link OmicronAgent} writes down what the user says. */
+/** How {@link OmicronAgent} transcribes what the user says. */
 export interface OmicronAgentTranscription {
   /** Languages to expect, as BCP 47 tags. Default: any. */
   readonly languages?: readonly string[];
@@ -70,11 +70,11 @@ export interface OmicronAgentTranscription {
   readonly vocabulary?: readonly string[];
 }
 
-/** When {@link OmicronAgent} forgets the oldest of a conversation. */
+/** When {@link OmicronAgent} drops the oldest part of a conversation. */
 export interface OmicronAgentCompression {
-  /** So many tokens are too many. Default: the service's, four fifths of what the model takes. */
+  /** Tokens above which it does. Default: the service's, four fifths of the model's limit. */
   readonly triggerTokens?: number;
-  /** So many are kept. Default: half as many. */
+  /** Tokens to keep. Default: half as many. */
   readonly targetTokens?: number;
 }
 
@@ -112,17 +112,17 @@ export function modelOf({ model }: OmicronAgentConfig): string {
   return model ?? 'gemini-3.8-live';
 }
 
-/** What a connection needs to go on with a conversation. */
+/** What a connection needs to continue a conversation. */
 export interface Restored {
   /** The service remembers what was said up to here. */
   readonly handle: string | undefined;
-  /** What it is told instead. */
+  /** What it is given instead. */
   readonly turns: readonly WireObject[];
-  /** What it is asked at once: a question that was lost, or for the greeting. */
+  /** What it is asked at once: a question that was lost, or the greeting. */
   readonly ask: string | undefined;
 }
 
-/** How a conversation goes on: by the service's own memory if that has all that was said, else by what was heard. */
+/** How a conversation continues: from the service's own memory if that is complete, else from what was heard. */
 export function restored(
   { handle, untold }: { readonly handle: string | undefined; readonly untold: number },
   { config, history }: AgentContext<OmicronAgentConfig>,
@@ -178,7 +178,7 @@ export function askOf(text: string): WireObject {
   return { clientContent: { turns: [turnOf('user', text)], turnComplete: true } };
 }
 
-/** Asks for a reply of given words: the service has no message for that. */
+/** Asks for a reply with given words: the service has no message for that. */
 export function sayOf(text: string): string {
   return `Say the following to the user, word for word, and nothing else:\n${text}`;
 }
@@ -213,13 +213,13 @@ function detectionOf({ turnDetection }: OmicronAgentConfig): WireObject | undefi
   };
 }
 
-/** The wire's 64-bit numbers are texts. */
+/** 64-bit numbers are strings on the wire. */
 function compressionOf({ triggerTokens, targetTokens }: OmicronAgentCompression): WireObject {
   const textOf = (count: number | undefined): string | undefined => (count === undefined ? undefined : String(count));
   return { triggerTokens: textOf(triggerTokens), slidingWindow: { targetTokens: textOf(targetTokens) } };
 }
 
-/** As the wire writes one of its words. */
+/** One of the wire's constants. */
 export function wireName(word: string): string {
   return word.toUpperCase().replace('-', '_');
 }

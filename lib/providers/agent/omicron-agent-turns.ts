@@ -14,35 +14,35 @@ export interface OmicronAgentState {
   readonly isReady: boolean;
   /** Connections in a row on which it was not. */
   readonly misses: number;
-  /** With what this connection goes on with the conversation. */
+  /** How this connection continues the conversation. */
   readonly prologue: readonly WireObject[];
-  /** Another connection is needed, at the next silence. */
+  /** A new connection is needed, at the next silence. */
   readonly isLeaving: boolean;
   /** Whether the user speaks, as far as is known. */
   readonly isHearing: boolean;
-  /** What the user has said, and was not told yet. */
+  /** What the user has said that was not yet reported. */
   readonly words: string;
   /** Turns of the user: the words of the latest are due until then. */
   readonly turns: number;
   readonly dueUntil: number;
   /** When the user stopped speaking, until the reply begins. */
   readonly silentAt: number | undefined;
-  /** `between`: the reply goes on after its calls, or after the model has thought. */
+  /** `between`: the reply continues after its calls, or after the model has thought. */
   readonly phase: 'idle' | 'speaking' | 'between';
   readonly replies: number;
   /** What the reply says so far. */
   readonly text: string;
-  /** Until then, what comes belongs to a reply that was cut off. */
+  /** Until then, whatever arrives belongs to a reply that was cut off. */
   readonly mutedUntil: number;
   /** Whether the application interrupts the reply, not the user. */
   readonly isYielding: boolean;
-  /** Whether the next reply answers no voice. */
+  /** Whether the next reply is to something other than a voice. */
   readonly isAsked: boolean;
-  /** Whether the model is to reply to results. */
+  /** Whether the model should reply to results. */
   readonly owesReply: boolean;
   /** When the latest reply ended. */
   readonly endedAt: number;
-  /** What the agent is to say, one after the other. */
+  /** Texts for the agent to say, in turn. */
   readonly wanted: readonly string[];
   /** Calls without a result. */
   readonly openCalls: readonly string[];
@@ -58,9 +58,9 @@ type Reader = (state: OmicronAgentState, value: unknown, context: Context, all: 
 /** How long what was cut off may still arrive, and words after the reply to them, in milliseconds. */
 const lateMs = 2_000;
 const wordsMs = 3_000;
-/** Most calls without a result that are remembered. */
+/** Most pending calls remembered. */
 const maxCalls = 128;
-/** Most of a text that is not told yet, in characters. */
+/** Most characters of a text not yet reported. */
 const maxWords = 65_536;
 
 /** The state of a new session. */
@@ -115,7 +115,7 @@ export function readMessage(state: OmicronAgentState, message: WireObject, conte
   );
 }
 
-/** The service is ready: the prologue tells and asks it what {@link restored} says. */
+/** The service is ready: the prologue sends what {@link restored} determined. */
 export function ready(state: OmicronAgentState, _message: WireObject, context: Context): OmicronAgentStep {
   const how = restored(state, context);
   const { handle, ask } = how;
@@ -134,7 +134,7 @@ export function ready(state: OmicronAgentState, _message: WireObject, context: C
 /** The connection is gone, and with it the rest of the reply. */
 export function lost(state: OmicronAgentState): OmicronAgentStep {
   const misses = state.isReady ? 0 : state.misses + 1;
-  // A handle is refused while the connection before is open, and for good when it is too old.
+  // A handle is refused while the previous connection is open, and for good when it is too old.
   const handle = misses < 2 ? state.handle : undefined;
   const { turns, replies, untold, wanted, endedAt } = state;
   const next = { ...newSession, handle, misses, turns, replies, untold, wanted, endedAt };
@@ -185,7 +185,7 @@ export function answered(state: OmicronAgentState, call: AgentFunctionCall, resu
   return withResults({ ...state, openCalls, results: [...state.results, result] });
 }
 
-/** A new connection follows: now, or at the next silence of which the service's memory is known. */
+/** A new connection follows: now, or at the next silence that the service's memory covers. */
 export function leave(state: OmicronAgentState): OmicronAgentStep {
   const { phase, isHearing, isAsked, owesReply, words, openCalls } = state;
   const isBusy = phase !== 'idle' || isHearing || isAsked || owesReply || words !== '' || openCalls.length > 0;
@@ -213,7 +213,7 @@ function sayNext(state: OmicronAgentState): OmicronAgentStep {
   ];
 }
 
-/** The user speaks: what was being said is over, and what still comes of it is late. */
+/** The user speaks: what was being said is over, and the rest of it is late. */
 function voiced(state: OmicronAgentState, now: number): OmicronAgentStep {
   const mutedUntil = state.phase === 'speaking' ? now + lateMs : state.mutedUntil;
   const next: OmicronAgentState = {
@@ -246,7 +246,7 @@ function onWords(state: OmicronAgentState, value: unknown, { now }: Context): Om
     if (isDue && finished === true) return toldLate(next);
     return isDue && words.trim() ? [next, { type: 'interim', text: words.trim() }] : [next];
   }
-  // Of an earlier turn, nothing is left.
+  // Nothing is left of an earlier turn.
   const said = state.isHearing ? words : more;
   if (!said.trim()) return [state];
   const [next, ...effects] = state.isHearing ? [state] : voiced(state, now);
@@ -261,7 +261,7 @@ function toldLate(state: OmicronAgentState): OmicronAgentStep {
   return [next, { type: 'said', role: 'user', text, item: itemOf(state) }];
 }
 
-/** Something of the reply has come. */
+/** Part of the reply has arrived. */
 function begun(state: OmicronAgentState, now: number): OmicronAgentStep {
   if (state.phase === 'speaking') {
     const [told, ...late] = now < state.dueUntil ? toldLate(state) : [state];
@@ -288,7 +288,7 @@ function onText(state: OmicronAgentState, value: unknown, { now }: Context): Omi
   const text = asString(asObject(value)?.['text']);
   if (!text || now < state.mutedUntil) return [state];
   const isExpected = state.phase !== 'idle' || state.isHearing || state.isAsked;
-  // The last words of a reply may come after its end.
+  // The last words of a reply may arrive after its end.
   if (!isExpected && now - state.endedAt < lateMs) return [state];
   const [next, ...effects] = begun(state, now);
   return [{ ...next, text: (next.text + text).slice(-maxWords) }, ...effects, { type: 'token', text }];
@@ -359,7 +359,7 @@ function onComplete(
   ];
   const next: OmicronAgentState = {
     ...{ ...before, phase: goesOn ? 'between' : 'idle', text: '', mutedUntil: 0, isYielding: false, endedAt: now },
-    // What was asked for while a reply was cut off is still to come.
+    // What was requested while a reply was cut off is still to come.
     isAsked: isCut ? before.isAsked : isThinking,
   };
   const [after, ...asked] = goesOn || next.isAsked || next.isHearing ? [next] : sayNext(next);

@@ -38,7 +38,7 @@ const tokenPath = `${service('v1alpha')}.BidiGenerateContentConstrained`;
 /** Between two pings, in milliseconds: the service takes up to 30 s to answer one. */
 const pingMs = 20_000;
 
-/** Keys that a session holds, and keys that another conversation is needed for. */
+/** Keys that are fixed for a session, and keys that need another conversation. */
 const sessionKeys = [
   ...['model', 'voice', 'language', 'instructions', 'tools', 'functionBehavior', 'turnDetection', 'transcription'],
   ...['temperature', 'maxOutputTokens', 'thinkingLevel', 'compression', 'extraBody', 'proxyUrl', 'endpoint'],
@@ -65,7 +65,7 @@ const failures: readonly (Omit<AgentProblem, 'cause'> & { readonly reason: RegEx
   },
 ];
 
-/** Gemini's wire for speech to speech. */
+/** Gemini's wire for speech-to-speech. */
 const wire: AgentWire<OmicronAgentConfig, OmicronAgentState> = {
   name: 'OmicronAgent',
   baseUrl: 'https://generativelanguage.googleapis.com',
@@ -109,7 +109,7 @@ export class OmicronAgent extends StreamingAgent<OmicronAgentConfig, OmicronAgen
     this.act('injectUserMessage', (state) => typed(state, text));
   }
 
-  /** Asks the agent to say a text, after what it is saying. It is a model: it may change words. */
+  /** Asks the agent to say a text, after what it is saying. As a model, it may change the wording. */
   override injectAgentMessage(text: string): void {
     this.act('injectAgentMessage', (state) => say(state, text));
   }
@@ -154,7 +154,7 @@ export class OmicronAgent extends StreamingAgent<OmicronAgentConfig, OmicronAgen
     return { headers: { Authorization: `Token ${key}` }, query: { access_token: key } };
   }
 
-  /** A session takes no other settings: a new connection has them, at the next silence. */
+  /** A session's settings are fixed: a new connection applies them, at the next silence. */
   protected override onConfigUpdate(changes: Partial<OmicronAgentConfig>): void {
     const has = (keys: readonly string[]): boolean => keys.some((key) => key in changes);
     if (!this.hasSession || !has(sessionKeys)) return;
@@ -181,7 +181,7 @@ function problemOf({ code, reason }: SocketClose, { isReady, handle }: OmicronAg
   const text = (message: string): string => `the service closed the session (${code}): ${message}`;
   if (known) return { message: text(known.message), code: known.code, recoverable: known.recoverable, cause };
   if (code !== 1007 && (code !== 1008 || isReady)) return undefined;
-  // The settings hold nothing that was said.
+  // The settings contain nothing that was said.
   const detail = isReady || !reason ? 'it rejected what it was sent' : reason.slice(0, 300);
   return { message: text(detail), code: 'configuration', recoverable: false, cause };
 }

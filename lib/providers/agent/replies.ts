@@ -9,7 +9,7 @@ export interface Line extends AgentText {
 /** The audio of a reply as it was received. */
 export interface ReplyAudio {
   readonly id: string;
-  /** What it consists of, as the service names it, in order. */
+  /** Its parts, under the service's names, in order. */
   readonly parts: readonly ReplyPart[];
 }
 
@@ -25,7 +25,7 @@ export interface HeardPart {
   readonly item: string | undefined;
   /** Its audio, in milliseconds. */
   readonly ms: number;
-  /** Of these, what was heard. */
+  /** How much of it was heard, in milliseconds. */
   readonly playedMs: number;
 }
 
@@ -62,7 +62,7 @@ export function latest(history: readonly Line[]): readonly Line[] {
   return kept.slice(kept.findLastIndex(({ text }) => (length += text.length) > maxHistoryLength) + 1);
 }
 
-/** The history with what was heard of a reply in place of all of it. */
+/** The history with a reply reduced to what was heard of it. */
 export function asHeard(history: readonly Line[], { utteranceId, text }: AgentHeard): readonly Line[] {
   const at = history.findIndex(({ reply }) => reply === utteranceId);
   const others = history.filter(({ reply }) => reply !== utteranceId);
@@ -70,13 +70,13 @@ export function asHeard(history: readonly Line[], { utteranceId, text }: AgentHe
   return latest(at < 0 ? [...others, ...heard] : [...others.slice(0, at), ...heard, ...others.slice(at)]);
 }
 
-/** The history with the service's own account of a reply that it cut off, unless it is known what was heard of it. */
+/** The history with the service's own account of a reply that it cut off, unless what was heard is known. */
 export function corrected(history: readonly Line[], original: string, text: string): readonly Line[] {
   const at = history.findLastIndex((line) => line.role === 'assistant' && line.text === original);
   return history.flatMap((line, index) => (index !== at ? [line] : text ? [{ ...line, text }] : []));
 }
 
-/** The history with words of the user that came after the reply to them had begun. */
+/** The history with the user's words inserted that arrived after the reply to them had begun. */
 export function withLateWords(history: readonly Line[], text: string): readonly Line[] {
   const at = history.findLastIndex(({ role }) => role === 'user') + 1;
   return latest([...history.slice(0, at), { role: 'user', text }, ...history.slice(at)]);

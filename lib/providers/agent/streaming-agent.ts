@@ -168,7 +168,7 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
   /** Makes the agent say a text. */
   abstract injectAgentMessage(text: string): void;
 
-  /** Tells the service what was heard of a reply that was cut off; a pipeline does. */
+  /** Tells the service what was heard of a reply that was cut off; a pipeline does so by itself. */
   cutOff(heard: AgentHeard): void {
     this.#session?.inputs$.next({ type: 'cut', heard });
   }
@@ -295,7 +295,7 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
       ...this.transportOptions,
       maxMessageBytes,
       maxOutboxBytes: 2 * bytesForMs(waitingMs, this.inputFormat),
-      // Only disconnect() ends a session, and a service that hangs up: after any other close, reconnect.
+      // Only disconnect(), or a service that hangs up, ends a session: after any other close, reconnect.
       classifyClose: (close) => {
         const meaning = this.#wire.closes?.(close, steps$.value[0].wire) ?? 'retry';
         return meaning === 'hung-up' ? 'normal' : meaning === 'retry' ? meaning : this.#problem(meaning);

@@ -34,9 +34,9 @@ export interface ThetaAgentConfig extends AgentConfig, ThetaAccount {
   readonly turnDetection?: ThetaAgentTurnDetection | false;
   /** For a microphone close to the mouth, or across the room. Default: none. */
   readonly noiseReduction?: 'near_field' | 'far_field' | (string & {});
-  /** How the user's words are written down; the model itself hears the audio. */
+  /** How the user's words are transcribed; the model itself hears the audio. */
   readonly transcription?: ThetaAgentTranscription;
-  /** Times the usual speed, 0.25 to 1.5. Default: 1. */
+  /** Speed as a multiple of the usual one, 0.25 to 1.5. Default: 1. */
   readonly speed?: number;
   /** Longest reply, in tokens, 1 to 4,096. Default: no limit. */
   readonly maxOutputTokens?: number;
@@ -59,11 +59,11 @@ export type ThetaAgentVoice =
 
 /** How {@link ThetaAgent} detects the end of the user's turn. */
 export interface ThetaAgentTurnDetection extends ThetaTurnDetection {
-  /** Silence after which the agent speaks of its own accord, in milliseconds; `server_vad` only. Default: never. */
+  /** Silence after which the agent speaks up on its own, in milliseconds; `server_vad` only. Default: never. */
   readonly idleTimeoutMs?: number;
 }
 
-/** How {@link ThetaAgent} writes down what the user says. */
+/** How {@link ThetaAgent} transcribes what the user says. */
 export interface ThetaAgentTranscription {
   /** Default: `gpt-transcribe`. */
   readonly model?: string;
@@ -129,7 +129,7 @@ export function openingOf({ config, input, history }: AgentContext<ThetaAgentCon
 /**
  * The `session.update` message.
  *
- * @param hasSpoken - Whether the voice was heard: from then on the service refuses one, even the same.
+ * @param hasSpoken - Whether the agent has spoken: from then on the service refuses any voice, even the same.
  */
 export function updateOf(
   config: ThetaAgentConfig,
@@ -177,7 +177,7 @@ export function itemOf(role: AgentText['role'], text: string): WireObject {
   return { type: 'conversation.item.create', item: { type: 'message', role, content } };
 }
 
-/** Asks for a reply of given words: the service has no message for that. */
+/** Asks for a reply with given words: the service has no message for that. */
 export function sayOf(text: string): WireObject {
   const instructions = `Say the following to the user, word for word, and nothing else:\n${text}`;
   return { type: 'response.create', response: { instructions, tool_choice: 'none' } };

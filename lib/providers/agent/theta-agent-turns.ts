@@ -17,19 +17,19 @@ import { itemOf, type ThetaAgentConfig } from './theta-agent-session.ts';
 
 /** A session of {@link ThetaAgent}. */
 export interface ThetaAgentState {
-  /** The response that the service is working on; empty while it was asked for and has no id yet. */
+  /** The response that the service is working on; empty while requested but without an id. */
   readonly response: string | undefined;
-  /** A response that was interrupted: what still comes of it is not heard. */
+  /** A response that was interrupted: the rest of it is not heard. */
   readonly muted: string | undefined;
-  /** Responses to ask for, one after the other: the service makes one at a time. */
+  /** Responses to request, in turn: the service generates one at a time. */
   readonly wanted: readonly WireObject[];
-  /** With what the response in progress was asked for, if it was. */
+  /** The request for the response in progress, if there was one. */
   readonly asked: WireObject | undefined;
-  /** What the response says so far and was not told yet. */
+  /** What the response says so far that was not yet reported. */
   readonly text: string;
   /** Calls without a result. */
   readonly openCalls: readonly string[];
-  /** Whether the model is to reply to the results of its calls. */
+  /** Whether the model should reply to the results of its calls. */
   readonly owesReply: boolean;
   /** The item that was spoken last, and its response. */
   readonly spoken: { readonly item: string; readonly response: string } | undefined;
@@ -37,7 +37,7 @@ export interface ThetaAgentState {
   readonly words: Readonly<Record<string, string>>;
   /** When the user stopped speaking, until the reply begins. */
   readonly silentAt: number | undefined;
-  /** Whether the agent has spoken on this connection, which settles its voice. */
+  /** Whether the agent has spoken on this connection, which fixes its voice. */
   readonly hasSpoken: boolean;
 }
 
@@ -54,10 +54,10 @@ export const start: ThetaAgentState = {
 export const reply: WireObject = { type: 'response.create' };
 const wordsOf = 'conversation.item.input_audio_transcription';
 
-/** Most calls without a result that are remembered. */
+/** Most pending calls remembered. */
 const maxCalls = 128;
 
-/** Problems that need nothing done. */
+/** Problems that need no action. */
 const harmless: ReadonlySet<string> = new Set(['response_cancel_not_active']);
 
 /** Reads the service's messages. */
@@ -93,7 +93,7 @@ export const readers: Readonly<Record<string, AgentReader<ThetaAgentConfig, Thet
   ],
   'response.created': (state, { response }) => {
     const id = asString(asObject(response)?.['id']);
-    // One that was interrupted before it had an id.
+    // Interrupted before it had an id.
     return [{ ...state, response: id, muted: state.muted === '' ? id : state.muted }];
   },
   'response.output_audio.delta': onAudio,
@@ -151,14 +151,14 @@ export function typed(state: ThetaAgentState, text: string, isOpen: boolean): St
   });
 }
 
-/** What is being prepared or said of a reply is no longer wanted. */
+/** The reply being prepared or spoken is no longer wanted. */
 export function interrupted(state: ThetaAgentState): Step {
   const { response, muted } = state;
   const next = silenced(state);
   return response === undefined || muted === response ? [next] : [next, cancelOf(response)];
 }
 
-/** The user's turn begins, as the application knows it: what was heard before belongs to nobody. */
+/** The user's turn begins, as the application knows it: audio from before is discarded. */
 export function turnStarted(state: ThetaAgentState): Step {
   const [next, ...cancelled] = interrupted(state);
   const cleared: AgentEffect = { type: 'send', message: { type: 'input_audio_buffer.clear' } };
@@ -176,7 +176,7 @@ export function turnDropped(state: ThetaAgentState): Step {
   return [state, { type: 'send', message: { type: 'input_audio_buffer.clear' } }, { type: 'voice', is: 'ended' }];
 }
 
-/** The connection is gone, and with it the rest of the reply; what nobody has heard of is asked for again. */
+/** The connection is gone, and with it the rest of the reply; a reply of which nothing was heard is requested again. */
 export function lost(state: ThetaAgentState): Step {
   const { response, muted, spoken, silentAt, owesReply } = state;
   const isReplying = owesReply || (response !== undefined && muted !== response);
@@ -205,7 +205,7 @@ function onUpdated(
   return message ? ask(next, message, acknowledged) : [next, acknowledged];
 }
 
-/** Nothing more of a reply is heard, and none is owed. */
+/** Nothing more of a reply is heard, and none is pending. */
 function silenced(state: ThetaAgentState): ThetaAgentState {
   return { ...state, muted: state.response, wanted: [], owesReply: false, text: '' };
 }
@@ -275,7 +275,7 @@ function onDone(state: ThetaAgentState, message: WireObject): Step {
   return asked ? ask(next, asked, ...effects) : [next, ...effects];
 }
 
-/** What kept a response from being whole. */
+/** Why a response is incomplete. */
 function outcomeOf(response: WireObject): AgentEffect[] {
   const details = asObject(response['status_details']);
   if (response['status'] === 'failed') {
@@ -296,7 +296,7 @@ function onError(state: ThetaAgentState, message: WireObject, { config }: AgentC
   const log = quoted(error['message']);
   if (code === 'input_audio_buffer_commit_empty') return nothingHeard(state, config);
   if (harmless.has(code)) return [state];
-  // The service has begun to reply to the user: what was asked for comes after that.
+  // The service has begun to reply to the user: requested responses come after that.
   if (code === 'conversation_already_has_active_response') {
     return [{ ...state, wanted: [state.asked ?? reply, ...state.wanted], asked: undefined }, log];
   }
@@ -309,7 +309,7 @@ function onError(state: ThetaAgentState, message: WireObject, { config }: AgentC
       kind ? { type: 'failure', ...problemOf(kind) } : warning(`the service reports ${codeOf(error)}`),
     ];
   }
-  // It names the wrong setting; the settings hold nothing that was said.
+  // It names the wrong setting; the settings contain nothing that was said.
   const detail = asString(error['message'])?.slice(0, 300);
   const { message: reason } = problemOf(kind ?? 'invalid_request_error');
   const problem = { message: detail ? `${reason}: ${detail}` : reason, code: 'configuration', recoverable: false };

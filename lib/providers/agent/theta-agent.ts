@@ -35,7 +35,7 @@ import {
 
 export type { ThetaAgentState } from './theta-agent-turns.ts';
 
-/** Keys that another connection is needed for. */
+/** Keys whose change requires a new connection. */
 const addressKeys = ['model', 'proxyUrl', 'endpoint', 'organizationId', 'projectId', 'extraQuery'];
 /** Keys that the service takes while a session runs. */
 const sessionKeys = [
@@ -43,7 +43,7 @@ const sessionKeys = [
   ...['maxOutputTokens', 'reasoningEffort', 'outputEncoding', 'extraBody'],
 ];
 
-/** OpenAI's wire for speech to speech. */
+/** OpenAI's wire for speech-to-speech. */
 const wire: AgentWire<ThetaAgentConfig, ThetaAgentState> = {
   name: 'ThetaAgent',
   baseUrl: 'https://api.openai.com/v1',
@@ -94,7 +94,7 @@ export class ThetaAgent extends StreamingAgent<ThetaAgentConfig, ThetaAgentState
     this.act('injectUserMessage', (state, isOpen) => typed(state, text, isOpen));
   }
 
-  /** Asks the agent to say a text, after what it is saying. It is a model: it may change words. */
+  /** Asks the agent to say a text, after what it is saying. As a model, it may change the wording. */
   override injectAgentMessage(text: string): void {
     this.act('injectAgentMessage', (state, isOpen) => askOnce(state, sayOf(text), isOpen));
   }
@@ -127,7 +127,7 @@ export class ThetaAgent extends StreamingAgent<ThetaAgentConfig, ThetaAgentState
   }
 
   /**
-   * What the user said since `startTurn()` is forgotten.
+   * Drops what the user said since `startTurn()`.
    *
    * @throws VoiceError `not_ready` when there is no session, `configuration` when the service detects turns itself.
    */
@@ -140,7 +140,7 @@ export class ThetaAgent extends StreamingAgent<ThetaAgentConfig, ThetaAgentState
     return thetaCredentials(key, this.config);
   }
 
-  /** What the session knows changes at once; a voice that was heard already, or another model, on a new connection. */
+  /** Most settings change at once; the voice once the agent has spoken, and the model, on a new connection. */
   protected override onConfigUpdate(changes: Partial<ThetaAgentConfig>): void {
     const has = (keys: readonly string[]): boolean => keys.some((key) => key in changes);
     const isElsewhere = has(addressKeys);

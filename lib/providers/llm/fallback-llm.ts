@@ -6,13 +6,13 @@ import { feed } from '../../stream/feed.ts';
 import { stallTimeout } from '../../stream/stall-timeout.ts';
 import { FallbackProvider } from '../fallback-provider.ts';
 
-/** What the first model is asked while a backup is in use; the first word of its answer is enough. */
+/** What the first model is asked while a backup is in use; the first word of the answer suffices. */
 const probe: readonly Message[] = [{ role: 'user', content: 'Say OK.' }];
 
 /** Time between one model and the next, in milliseconds. */
 const marginMs = 1_000;
 
-/** Language models as one: see `fallback()`. */
+/** Language models combined by `fallback()`. */
 export class FallbackLLM extends FallbackProvider<LLMProvider> implements LLMProvider {
   override readonly roles = ['llm'] as const;
   readonly #tokens$ = new Subject<string>();
@@ -22,7 +22,7 @@ export class FallbackLLM extends FallbackProvider<LLMProvider> implements LLMPro
     return this.handOut('tokens$', this.#tokens$);
   }
 
-  /** The waits for all of them. */
+  /** The time limits of all of them. */
   get patienceMs(): number {
     const limits = this.members.map((_, index) => this.#limitMs(index));
     return limits.reduce((sum, ms) => sum + ms, marginMs);
@@ -35,8 +35,8 @@ export class FallbackLLM extends FallbackProvider<LLMProvider> implements LLMPro
   }
 
   /**
-   * Asks the model in use; the next one when that fails, or says nothing useful in time. An answer that has begun is
-   * never begun twice: its failure passes, and the next answer is another model's. Cold.
+   * Asks the model in use, or the next one if that fails or says nothing useful in time. An answer that has begun is
+   * never started over: its failure passes, and the next answer comes from another model. Cold.
    */
   generate(messages: readonly Message[], options: GenerateOptions = {}): Observable<LLMEvent> {
     return defer(() => {
@@ -60,14 +60,14 @@ export class FallbackLLM extends FallbackProvider<LLMProvider> implements LLMPro
     return index === 0 ? firstTokenMs : backupFirstTokenMs;
   }
 
-  /** Fails without a useful token in time; keeps what comes before it. */
+  /** Fails without a useful token in time; holds back what precedes it. */
   #inTime({ name }: LLMProvider, index: number): MonoTypeOperatorFunction<LLMEvent> {
     const limitMs = this.#limitMs(index);
     return (event$) =>
       event$.pipe(
         stallTimeout({
           firstMs: limitMs,
-          // Once it has begun, it is as patient as its caller.
+          // Once it has begun, only the caller's own limits apply.
           idleMs: () => undefined,
           isProgress: isUseful,
           scheduler: this.scheduler,
@@ -81,7 +81,7 @@ export class FallbackLLM extends FallbackProvider<LLMProvider> implements LLMPro
   }
 }
 
-/** Whether it says something: neither an empty delta nor white space does. */
+/** Whether it says something: empty deltas and white space do not. */
 function isUseful(event: LLMEvent): boolean {
   return event.type !== 'token' || event.text.trim() !== '';
 }
@@ -89,7 +89,7 @@ function isUseful(event: LLMEvent): boolean {
 /** Most white space before an answer, in characters. */
 const maxBlank = 1_024;
 
-/** Keeps the white space before the first useful event, so that nothing was said if there is none. */
+/** Holds back white space before the first useful event, so that nothing was said if none comes. */
 function fromFirstUseful(event$: Observable<LLMEvent>): Observable<LLMEvent> {
   return new Observable((subscriber) => {
     let blank = '';

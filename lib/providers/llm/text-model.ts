@@ -25,10 +25,13 @@ type Piece = string | LLMEvent;
 /** A whole answer, or its pieces. */
 type Opened = string | AsyncIterable<Piece>;
 
-/** What {@link textModel} asks for an answer: pieces of text, or {@link LLMEvent}s where it calls tools. */
+/**
+ * The function that {@link textModel} calls for an answer: it returns pieces of text, or {@link LLMEvent}s to call
+ * tools.
+ */
 export type AnswerText = (
   messages: readonly Message[],
-  /** `signal` is aborted when nobody wants the answer any more. */
+  /** `signal` is aborted when the answer is no longer wanted. */
   options: GenerateOptions & { readonly signal: AbortSignal },
 ) => Exclude<ObservableInput<Piece>, PromiseLike<unknown>> | PromiseLike<Opened>;
 
@@ -39,7 +42,7 @@ export interface TextModelConfig {
 }
 
 /**
- * Any source of text as a language model: an async generator, an SDK's stream, an Observable.
+ * Turns any source of text into a language model: an async generator, an SDK's stream, an Observable.
  *
  * @example
  * ```ts
@@ -62,7 +65,7 @@ export function textModel(answer: AnswerText, config: TextModelConfig = {}, logg
   return new TextModel(answer, config, logger);
 }
 
-/** A model that need not know a wire: what it emits is text, or an event. */
+/** A model without a wire: its source emits text or events. */
 export abstract class TextSource<C extends TextModelConfig> extends Provider<C> implements LLMProvider {
   override readonly name: string;
   override readonly roles: readonly ProviderRole[] = ['llm'];

@@ -15,11 +15,11 @@ import {
 } from 'rxjs';
 import { patientTimer } from '../../stream/patient-timer.ts';
 
-/** Why a call has ended. */
+/** Why a call ended. */
 export type CallEndReason =
-  /** It was answered, and hung up. */
+  /** It was answered, then hung up. */
   | 'completed'
-  /** Nobody can hear the agent anymore, and the caller talks to somebody else. */
+  /** The caller is now talking to someone else. */
   | 'transferred'
   | 'busy'
   | 'no-answer'
@@ -34,32 +34,35 @@ export type CallState =
   | { readonly state: 'ringing' }
   | {
       readonly state: 'answered';
-      /** Who answered, where the platform looks for that. */
+      /** Who answered, if the platform detects it. */
       readonly by?: 'human' | 'machine';
     }
-  /** The caller is being connected to somebody else. */
+  /** The caller is being connected to someone else. */
   | { readonly state: 'transferring' }
   | { readonly state: 'ended'; readonly reason: CallEndReason };
 
-/** What a status callback says. */
+/** The content of a status callback. */
 export interface CallStatus {
   /** The platform's id of the call. */
   readonly call: string;
   readonly state: CallState;
 }
 
-/** Something that the platform does with a call, after what stands before it. */
+/** A step of what the platform does with a call; steps run in order. */
 export type CallStep =
-  /** Connects it to your server: a WebSocket's address, and parameters that its first message brings. */
+  /** Connects it to your server: the address of a WebSocket, and parameters for its first message. */
   | { readonly stream: string; readonly parameters?: Readonly<Record<string, string>> }
-  /** Has the platform's own voice say something. */
+  /** Says something with the platform's own voice. */
   | { readonly say: string; readonly language?: string }
   /** Connects it to a number, such as `+442071838750`. */
   | { readonly dial: string; readonly from?: string }
-  /** Connects it with everybody else in the room of that name. */
+  /** Connects it with everyone else in the room of that name. */
   | {
       readonly room: string;
-      /** Whether the talk may begin with this call; otherwise it waits, with music, for one that may. Default: true. */
+      /**
+       * Whether the conference may start with this call; otherwise it waits, with music, for one that may. Default:
+       * true.
+       */
       readonly opens?: boolean;
     };
 
@@ -69,37 +72,37 @@ export interface PlacedCall {
   readonly to: string;
   /** The number to show: one of the account's. */
   readonly from: string;
-  /** What happens when it is answered. */
+  /** What to do when it is answered. */
   readonly steps: readonly CallStep[];
   /** How long it may ring, in milliseconds; platforms count in seconds. Default: the platform's, a minute. */
   readonly ringMs?: number;
-  /** The webhook that is told of each state. Default: none. */
+  /** The webhook that receives each state. Default: none. */
   readonly statusUrl?: string;
 }
 
-/** Calls by a platform's REST API: `PhoneStreamACalls`, `PhoneSocketBCalls`. */
+/** Controls calls through a platform's REST API: `PhoneStreamACalls`, `PhoneSocketBCalls`. */
 export interface CallControl {
   /**
-   * Places a call. Never tried again by itself: nobody is called twice.
+   * Places a call. Never retried automatically, so that no one is called twice.
    *
    * @returns The platform's id of the call.
    * @throws VoiceError when the platform refuses.
    */
   place(call: PlacedCall): Promise<string>;
   /**
-   * The state of a call now.
+   * The current state of a call.
    *
    * @throws VoiceError when the platform refuses, or does not know it.
    */
   stateOf(call: string): Promise<CallState>;
   /**
-   * Replaces what a call is doing, such as a conversation with the agent by a talk with a person: that ends the stream.
+   * Replaces what a call is doing, for example the agent by a person: that ends the stream.
    *
    * @throws VoiceError when the platform refuses, such as for a call that has ended.
    */
   redirect(call: string, steps: readonly CallStep[]): Promise<void>;
   /**
-   * Ends a call for good; one that has ended is left as it is.
+   * Ends a call for good; does nothing if it has already ended.
    *
    * @throws VoiceError when the platform refuses.
    */
@@ -108,15 +111,15 @@ export interface CallControl {
 
 /** Options of {@link callStates}. */
 export interface CallWatchOptions {
-  /** Milliseconds from an answer of the platform to the next question. Default: 1,000. */
+  /** Milliseconds between an answer of the platform and the next request. Default: 1,000. */
   readonly everyMs?: number;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
 }
 
 /**
- * The states of a call, asked of the platform again and again: for servers without a webhook. Cold; tells each new state,
- * and completes when the call has ended. Errors with what the platform answers.
+ * The states of a call, by polling the platform: for servers without a webhook. Cold; emits each new state, and
+ * completes when the call has ended. Errors if the platform refuses.
  *
  * ```text
  * platform      r--r--r--a--a--a--e
@@ -140,23 +143,27 @@ export interface WarmTransferOptions extends CallWatchOptions, Pick<PlacedCall, 
   readonly summary: string;
   /** The language of the summary, such as `en-GB`. Default: the platform's. */
   readonly language?: string;
-  /** What the caller gets when the person hangs up before they have met: back to the agent, say. Default: the call ends. */
+  /**
+   * What to do with the caller if the person hangs up before they are connected, such as back to the agent. Default:
+   * ends the call.
+   */
   readonly back?: readonly CallStep[];
-  /** The room in which they meet. Default: named after the call. */
+  /** The room that connects them. Default: named after the call. */
   readonly room?: string;
 }
 
 /**
- * Transfers a caller to a person who first hears a summary. The agent stays with the caller until the person has answered;
- * if nobody does, nothing has happened to the caller's call. Cold; `unsubscribe()` before the answer calls it off.
+ * Transfers a caller to a person who first hears a summary. The agent stays with the caller until the person has
+ * answered; if no one does, the caller's call is untouched. Cold; unsubscribing before the answer cancels it.
  *
  * ```text
  * warmTransfer()  r------a-t------------(e|)   r: ringing, a: answered, t: transferring, e: ended
  * ```
  *
- * Tells how it goes: `ringing` and `answered` are the person's call, `transferring` is the caller leaving the agent, and
- * `ended` has the reason: `transferred` when the two have talked and it is over, `no-answer`, `busy`, `rejected` or
- * `failed` when there is nobody: the agent goes on. `canceled` when they never met: the caller gets `back`.
+ * Reports progress: `ringing` and `answered` concern the person's call, `transferring` means that the caller leaves the
+ * agent, and `ended` has the reason: `transferred` after the two have talked, `no-answer`, `busy`, `rejected` or
+ * `failed` when no one answered and the agent goes on, `canceled` when they were never connected and the caller gets
+ * `back`.
  */
 export function warmTransfer(control: CallControl, options: WarmTransferOptions): Observable<CallState> {
   const { call, to, from, ringMs, summary, language, room = `transfer-${call}` } = options;
@@ -187,14 +194,14 @@ export function warmTransfer(control: CallControl, options: WarmTransferOptions)
   );
 }
 
-/** What has become of the caller when the person has hung up: who leaves the room ends it for both. */
+/** What happened to the caller when the person hung up: leaving the room ends it for both. */
 function outcomeOf(control: CallControl, options: WarmTransferOptions): Observable<CallState> {
   const { call, back, everyMs = 1_000, scheduler = asyncScheduler } = options;
   return patientTimer(2 * everyMs, scheduler).pipe(
     switchMap(() => control.stateOf(call)),
     switchMap(async ({ state }): Promise<CallState> => {
       if (state === 'ended') return { state, reason: 'transferred' };
-      // Still waiting, for somebody who has gone.
+      // Still waiting for someone who has left.
       await (back ? control.redirect(call, back) : control.end(call));
       return { state: 'ended', reason: 'canceled' };
     }),

@@ -17,7 +17,7 @@ export class CallInput<E extends { readonly reason: string }> {
   /** The end of the call, once. Hot; late subscribers get it too. */
   readonly end$: Observable<E> = this.#call$.pipe(filter((call) => typeof call === 'object'));
   readonly #told$ = new Subject<CallStateChange>();
-  /** The states of the call: from its beginning to its end, and what is told of it besides. Replays whether it goes on. */
+  /** The states of the call: its start, its end, and those reported in between. Replays whether it is in progress. */
   readonly states$: Observable<CallStateChange> = merge(
     this.#call$.pipe(
       filter((call) => call !== 'none'),
@@ -60,7 +60,7 @@ export class CallInput<E extends { readonly reason: string }> {
     this.#call$.next('open');
   }
 
-  /** Tells a state that the call's own connection does not tell. */
+  /** Reports a state that the call's own connection does not. */
   tell(state: CallStateChange): void {
     if (this.isOpen) this.#told$.next(state);
   }

@@ -25,8 +25,8 @@ export abstract class CallProvider<C extends object, E extends { readonly reason
   }
 
   /**
-   * The states of the call: `answered` when it is attached, what `tellCallState()` is told, and `ended`.
-   * Hot; late subscribers are told whether the call goes on.
+   * The states of the call: `answered` when it is attached, those passed to `tellCallState()`, and `ended`. Hot; late
+   * subscribers learn whether the call is in progress.
    */
   get callStates$(): Observable<CallStateChange> {
     return this.handOut('callStates$', this.#input.states$);
@@ -65,8 +65,8 @@ export abstract class CallProvider<C extends object, E extends { readonly reason
   }
 
   /**
-   * Tells `callStates$`, and so the pipeline's `call.state`, what the call's socket does not: that the caller is held or
-   * transferred, as the platform's API or a webhook of yours knows. Does nothing without a call.
+   * Reports a state to `callStates$`, and so to the pipeline's `call.state`, that the call's socket does not: held or
+   * transferred, as known from the platform's API or your webhook. Does nothing without a call.
    */
   tellCallState(state: CallStateChange): void {
     this.#input.tell(state);

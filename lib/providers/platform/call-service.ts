@@ -2,7 +2,7 @@ import { lastValueFrom, type Observable, type SchedulerLike } from 'rxjs';
 import type { Logger } from '../../core/logger.ts';
 import { httpRequest, readJson, readText, type HttpRequestHeaders, type HttpResponse } from '../../transport/http.ts';
 
-/** Configuration of every platform's calls by REST. */
+/** Configuration of every platform's REST API. */
 export interface CallServiceConfig {
   /** Base address of the service, instead of the default. */
   readonly endpoint?: string;
@@ -19,14 +19,14 @@ export interface CallRequest {
   readonly path: string;
   readonly method?: 'GET' | 'POST' | 'PUT';
   readonly json?: unknown;
-  /** Fields of a form, one of them several times where it has several values; without a value, a field is left out. */
+  /** Fields of a form; a field with several values is repeated, one without a value is omitted. */
   readonly form?: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
-/** Longest answer: a call's resource has a few kB. */
+/** Longest response: a call's resource takes a few kB. */
 const maxAnswerBytes = 256 * 1024;
 
-/** A platform's REST API, for what has to do with calls. Nothing is tried again by itself: nobody is called twice. */
+/** The calls part of a platform's REST API. Nothing is retried automatically, so that no one is called twice. */
 export class CallService {
   readonly #name: string;
   readonly #base: string;
@@ -40,12 +40,12 @@ export class CallService {
     this.#authorize = authorize;
   }
 
-  /** Asks, and gives the answer's JSON. */
+  /** Sends a request, and returns the response's JSON. */
   read(request: CallRequest): Promise<unknown> {
     return lastValueFrom(this.#ask(request).pipe(readJson(maxAnswerBytes)), { defaultValue: undefined });
   }
 
-  /** Asks, and gives nothing: there may be no body. */
+  /** Sends a request, and ignores the body, if any. */
   async send(request: CallRequest): Promise<void> {
     await lastValueFrom(this.#ask(request).pipe(readText(maxAnswerBytes)), { defaultValue: '' });
   }

@@ -53,7 +53,7 @@ const rules: Readonly<Record<string, ConfigRule>> = {
   displayName: { type: 'text' },
 };
 
-/** What `callStates$` tells of some of the platform's states; `waiting` or `answered` of the others. */
+/** `callStates$` for some of the platform's states; for the others, `waiting` or `answered`. */
 const heldStates: Readonly<Record<string, 'ringing' | 'held' | undefined>> = {
   Ringing: 'ringing',
   LocalHold: 'held',
@@ -133,7 +133,7 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
     return this.handOut('callState$', this.#callState$);
   }
 
-  /** The same in words common to all platforms, `held` included. Hot; replays the latest value. */
+  /** The same in terms common to all platforms, including `held`. Hot; replays the latest value. */
   get callStates$(): Observable<CallStateChange> {
     return this.handOut('callStates$', this.#callStates$);
   }

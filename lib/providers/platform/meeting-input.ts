@@ -58,12 +58,12 @@ export abstract class MeetingInput<C extends RemoteConfig> extends RemoteProvide
     return this.handOut('callEnded$', this.#input.end$);
   }
 
-  /** The states of the session: `answered` and `ended`. Hot; late subscribers are told whether it goes on. */
+  /** The states of the session: `answered` and `ended`. Hot; late subscribers learn whether it is in progress. */
   get callStates$(): Observable<CallStateChange> {
     return this.handOut('callStates$', this.#input.states$);
   }
 
-  /** Who joins and leaves; who is there already joins at first. Hot. */
+  /** Participants joining and leaving; those already present join first. Hot. */
   get people$(): Observable<MeetingPresence> {
     return this.handOut('people$', this.#people$);
   }
@@ -117,7 +117,7 @@ export abstract class MeetingInput<C extends RemoteConfig> extends RemoteProvide
     this.#input.begin();
   }
 
-  /** Somebody has joined, left, or begun to speak. */
+  /** Someone joined, left, or began to speak. */
   protected follow(event: MeetingPresence | ({ readonly type: 'speaker' } & ActiveSpeaker)): void {
     const { userId, userName } = event;
     const person: MeetingPerson = { userId, ...(userName && { userName }) };

@@ -38,7 +38,7 @@ export class MeetingPeopleE {
   /** Participant key and source, by resource id. */
   readonly #entries = new Map<number, { readonly key: string; readonly csrc: number }>();
 
-  /** Handles a `participants` message; returns who has come and gone. */
+  /** Handles a `participants` message; returns who joined and left. */
   participants(message: WireObject): MeetingPresence[] {
     const before = [...this.#participants.values()];
     this.#take(this.#participants, message, ({ participant }) => {

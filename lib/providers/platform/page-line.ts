@@ -4,21 +4,21 @@ import type { LinePlay, PlaybackLine } from '../../playback/line.ts';
 import { Player } from '../../playback/player.ts';
 import type { PageHello, ServerMessage } from '../../transport/page-wire.ts';
 
-/** What a {@link PageLine} is made of. */
+/** Configuration of a {@link PageLine}. */
 export interface PageLineOptions {
   /** linear16, mono. */
   readonly format: AudioMetadata;
   /** Audio that the page may hold unheard, in milliseconds. */
   readonly leadMs: number;
   readonly scheduler: SchedulerLike;
-  /** Whether a page is there to send to. */
+  /** Whether a page is connected. */
   readonly isOpen: () => boolean;
   readonly send: (message: ServerMessage) => void;
-  /** Sends audio of a play, from a frame on. */
+  /** Sends a play's audio, from a given frame on. */
   readonly sendAudio: (play: number, at: number, data: Uint8Array<ArrayBuffer>) => void;
 }
 
-/** What a page says of its playback. */
+/** A page's report on its playback. */
 interface Report {
   readonly play: number;
   readonly at: number;
@@ -29,14 +29,14 @@ interface Report {
 const pieceMs = 200;
 const leastMs = 20;
 
-/** How far a position is believed to have gone on since it was reported, in milliseconds. */
+/** How far a reported position may be extrapolated, in milliseconds. */
 const guessMs = 200;
 
 const frameBytes = 2;
 
 /**
- * Plays in a page, which reports what was heard. Between its reports the clock tells, for a moment; and what it has not
- * heard is kept, for another socket.
+ * One play in a page, which reports what was heard. Between reports, the position is briefly extrapolated; audio not
+ * yet heard is kept, for another socket.
  */
 export class PageLine implements PlaybackLine {
   readonly #options: PageLineOptions;
@@ -46,17 +46,17 @@ export class PageLine implements PlaybackLine {
   readonly heard$: Observable<AudioChunk> = this.#heard$.asObservable();
   #play: LinePlay | undefined;
   #id = 0;
-  /** Offsets, in bytes: sent to the page, reported as heard, and told as heard, which never goes back. */
+  /** Offsets in bytes: sent to the page, reported as heard, and published as heard, which never decreases. */
   #sent = 0;
   #reported = 0;
   #floor = 0;
   #reportedAt = 0;
   #tailMs = 0;
   #isPaused = false;
-  /** Where the page was told that it ends. */
+  /** The end that was announced to the page. */
   #endsAt: number | undefined;
   #volume = 1;
-  /** Sent and not reported as heard. */
+  /** Sent but not yet reported as heard. */
   #kept: { readonly at: number; readonly data: Uint8Array<ArrayBuffer> }[] = [];
 
   constructor(options: PageLineOptions) {
@@ -132,19 +132,22 @@ export class PageLine implements PlaybackLine {
     this.#options.send({ type: 'cut', id: this.#id });
   }
 
-  /** A page that begins a play drops the one before. */
+  /** A page that begins a play drops the previous one. */
   clear(): void {}
 
-  /** The page has heard more. */
+  /** More has been heard. */
   report(report: Report): void {
     if (!this.#note(report)) return;
-    // A listener may have cut it.
+    // A listener may have cut the play.
     this.#play?.sounds();
     this.feed();
     this.#play?.moves();
   }
 
-  /** Goes on with a page that is back: with what it has not received, or what was not heard if it has lost all. */
+  /**
+   * Continues with a page that has reconnected: with what it did not receive, or with what was not heard if it lost
+   * everything.
+   */
   resume({ play: id, received, heard }: PageHello): void {
     if (id !== undefined && this.#note({ play: id, at: heard, tailMs: this.#tailMs })) {
       this.#play?.sounds();
@@ -165,7 +168,7 @@ export class PageLine implements PlaybackLine {
     this.feed();
   }
 
-  /** Takes a position, unless it is another play's, or behind one that is known. */
+  /** Accepts a position, unless it belongs to another play, or is behind the known one. */
   #note({ play: id, at, tailMs }: Report): boolean {
     const heard = Math.min(at * frameBytes, this.#sent);
     if (!this.#play || id !== this.#id || heard < this.#reported) return false;
@@ -207,7 +210,7 @@ export class PageLine implements PlaybackLine {
     this.#options.sendAudio(this.#id, at / frameBytes, data);
   }
 
-  /** Forgets what was heard, and gives it to recorders. */
+  /** Drops what was heard, after passing it to recorders. */
   #tellHeard(): void {
     const { format, scheduler } = this.#options;
     const heard = this.#reported;
@@ -239,17 +242,17 @@ export class PagePlayout extends Player {
     return this.#line.heard$;
   }
 
-  /** The call has ended: nothing more is heard. */
+  /** The call has ended: nothing more will be heard. */
   hold(): void {
     this.#line.halt();
   }
 
-  /** What the page says that was heard. */
+  /** The page's report of what was heard. */
   report(report: Report): void {
     this.#line.report(report);
   }
 
-  /** A page is back. */
+  /** A page has reconnected. */
   goOn(hello: PageHello): void {
     this.#line.resume(hello);
   }

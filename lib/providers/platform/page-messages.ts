@@ -46,13 +46,13 @@ const readers: Readonly<Record<string, Reader>> = {
   bye: () => ({ type: 'bye' }),
 };
 
-/** Reads a page's text message; `undefined` for anything that is none. Never throws. */
+/** Parses a page's text message; `undefined` if invalid. Never throws. */
 export function parsePageMessage(text: string): PageMessage | undefined {
   const message = parseJsonObject(text);
   return message && ownEntry(readers, asString(message['type']))?.(message);
 }
 
-/** Reads a page's binary message: audio of its microphone; `undefined` if it is not whole samples. */
+/** Parses a page's binary message: audio of its microphone; `undefined` unless it holds whole samples. */
 export function parseMicFrame(bytes: Uint8Array): MicFrame | undefined {
   const [at] = headerOf(bytes, 1) ?? [];
   return at === undefined ? undefined : { at, data: new Uint8Array(bytes.subarray(4)) };

@@ -25,29 +25,32 @@ import type { PlatformSocket } from './platform-socket.ts';
 export interface PageSocketConfig extends PhoneConfig {
   /** Sample rate of what the page plays, in Hz: 8000, 16,000, 24,000 or 48,000. Default: 24,000. */
   readonly sampleRate?: 8000 | 16_000 | 24_000 | 48_000;
-  /** Audio that the page may hold unheard, 200 to 20,000 ms: a gap in the network so long is not heard. Default: 3000. */
+  /** Audio buffered in the page, 200 to 20,000 ms: network gaps up to this length are inaudible. Default: 3000. */
   readonly leadMs?: number;
-  /** How long the conversation waits for a page that is gone, in milliseconds, to 600,000. Default: 30,000. */
+  /** How long the conversation waits for a lost page to return, in milliseconds, up to 600,000. Default: 30,000. */
   readonly resumeMs?: number;
 }
 
-/** Whether the page is there: `away` while its socket is lost, `gone` for good. */
+/** The page's presence: `away` while its socket is lost, `gone` for good. */
 export type PagePresence = 'connected' | 'away' | 'gone';
 
 /** Longest silence of a page, which pings every 4 s, in milliseconds. */
 const silenceMs = 15_000;
 
-/** Events kept for a page that is away, and their length in UTF-16 code units; beyond it the oldest are dropped. */
+/**
+ * Most events kept for a page that is away, and their total length in UTF-16 code units; beyond that, the oldest are
+ * dropped.
+ */
 const maxEvents = 10_000;
 const maxEventsLength = 1_000_000;
 
 /**
- * A browser's page as a telephone: `rxvoice/remote` on one WebSocket. No service; {@link PageSockets} accepts sockets and
- * leads each to its page.
+ * The server's end of a page with `rxvoice/remote`, over one WebSocket: the page serves as a telephone. No service;
+ * {@link PageSockets} accepts sockets and assigns each to its page.
  *
  * The user's audio is linear16, mono, at the page's rate. Answers are converted to linear16 at `sampleRate`. The page
- * reports what was heard, so positions, the history and barge-in go by its speaker. A lost socket is no end: the page has
- * `resumeMs` to return, and hears what it has not heard.
+ * reports what was heard, so positions, the history and barge-in follow its speaker. A lost socket does not end the
+ * conversation: the page has `resumeMs` to return, and then plays what it missed.
  */
 export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
   override readonly name = 'PageSocket' as const;
@@ -57,7 +60,7 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
     { encoding: 'mulaw' },
     { encoding: 'alaw' },
   ];
-  /** Unguessable, but no secret: for logs. */
+  /** Unguessable, but not a secret: for logs. */
   readonly session: string = hexUuid();
   protected override readonly playout: HeardPlayer;
   readonly #playout: PagePlayout;
@@ -96,12 +99,12 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
     );
   }
 
-  /** Whether the page is there. Replays the latest value. */
+  /** The page's presence. Replays the latest value. */
   get presence$(): Observable<PagePresence> {
     return this.handOut('presence$', this.#presence$);
   }
 
-  /** What the page asks for; nothing happens by itself: see `sharePipeline()`. Hot. */
+  /** The page's commands; nothing carries them out by itself: see `sharePipeline()`. Hot. */
   get commands$(): Observable<PageCommand> {
     return this.handOut('commands$', this.#commands$);
   }
@@ -111,7 +114,7 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
     return formatOf(this.#rate);
   }
 
-  /** Whether a page that says so may go on with this session. Takes the same time for every token of one length. */
+  /** Whether a token entitles a page to resume this session. Takes the same time for every token of one length. */
   admits({ session, token = '' }: PageHello): boolean {
     if (session !== this.session || token.length !== this.#token.length) return false;
     let difference = 0;
@@ -119,7 +122,7 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
     return difference === 0 && this.#presence$.value !== 'gone';
   }
 
-  /** Takes a socket that has said hello; closes one that it has already. {@link PageSockets} calls it. */
+  /** Takes over a socket that has said hello; closes any earlier one. Called by {@link PageSockets}. */
   attach(socket: PlatformSocket, hello: PageHello): void {
     if (this.#presence$.value === 'gone') return;
     const resumed = hello.session === this.session;
@@ -143,7 +146,7 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
     if (this.#line.isOpen) this.#presence$.next('connected');
   }
 
-  /** Sends an event to the page, now or when it is back. */
+  /** Sends an event to the page, now or after it reconnects. */
   tell(event: object): void {
     if (this.#presence$.value === 'gone') return;
     this.#seq += 1;
@@ -174,7 +177,7 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
     this.#over('closed');
   }
 
-  /** Its socket is gone: it may return. */
+  /** The socket is lost; the page may return. */
   #left(): void {
     this.#silence.set(Infinity);
     if (this.#isReplaced || this.#presence$.value === 'gone') return;
@@ -224,7 +227,7 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
     }
   }
 
-  /** What was sent twice, because its arrival was not known, is heard once. */
+  /** Audio sent twice, because its arrival was uncertain, is used once. */
   #hear(bytes: Uint8Array): void {
     const frame = parseMicFrame(bytes);
     if (!frame) {

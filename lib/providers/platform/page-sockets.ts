@@ -7,7 +7,7 @@ import { parsePageMessage } from './page-messages.ts';
 import { PageSocket, type PageSocketConfig } from './page-socket.ts';
 import { isNodeSocket, type DomSocketEvent, type PlatformSocket } from './platform-socket.ts';
 
-/** What is known of a socket's request: Node's `IncomingMessage`, or a `Request`. */
+/** A socket's request: Node's `IncomingMessage`, or a `Request`. */
 export interface PageRequest {
   readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 }
@@ -15,21 +15,21 @@ export interface PageRequest {
 /** Options of {@link PageSockets}. */
 export interface PageSocketsOptions<R extends PageRequest> {
   /**
-   * A new page: start its pipeline. What it throws refuses the page; a VoiceError `overloaded`, such as `sessions()`
-   * throws, tells it to come back later.
+   * Called for each new page: start its pipeline here. If it throws, the page is refused; a VoiceError `overloaded`, as
+   * thrown by `sessions()`, tells the page to try again later.
    */
   readonly open: (page: PageSocket, request: R) => void;
   /** Configuration of each page. */
   readonly config?: PageSocketConfig;
   /** Origins of allowed pages, such as `https://app.example.com`. Default: pages of this port on this machine. */
   readonly origins?: readonly string[];
-  /** Most pages at once, those that are away included. Default: 100. */
+  /** Most pages at once, including those that are away. Default: 100. */
   readonly maxPages?: number;
-  /** Most sockets that have not said hello yet. Default: 64. */
+  /** Most sockets that have not yet said hello. Default: 64. */
   readonly maxWaiting?: number;
   /** Longest wait for a socket's hello, in milliseconds. Default: 10,000. */
   readonly helloMs?: number;
-  /** Is told of refused sockets. Default: silent. */
+  /** Logs refused sockets. Default: silent. */
   readonly logger?: Logger;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
@@ -41,8 +41,8 @@ const maxHelloBytes = 4096;
 const loopback = /^(127(\.\d{1,3}){3}|\[::1\]|localhost)$/;
 
 /**
- * Accepts the sockets of pages with `rxvoice/remote`: a new page is opened, one that has lost its socket goes on with its
- * session. Who the user is, the application checks before.
+ * Accepts sockets of pages with `rxvoice/remote`: a new page starts a session, one that lost its socket resumes it.
+ * Authenticating the user is up to the application, beforehand.
  *
  * @example
  * ```ts
@@ -73,7 +73,7 @@ export class PageSockets<R extends PageRequest = PageRequest> implements Disposa
     this.#logger = options.logger ?? silentLogger;
   }
 
-  /** The pages, those that are away included. */
+  /** The pages, including those that are away. */
   get all(): readonly PageSocket[] {
     return [...this.#pages.values()];
   }
@@ -81,7 +81,7 @@ export class PageSockets<R extends PageRequest = PageRequest> implements Disposa
   /** Whether a request comes from a page that may connect: for a server that answers 403 before the upgrade. */
   allows(request: R): boolean {
     const [origin, host = ''] = [headerOf(request, 'origin'), headerOf(request, 'host')];
-    // Programs do not name a page, and browsers always do.
+    // Programs send no origin; browsers always do.
     if (origin === undefined) return true;
     const { origins } = this.#options;
     if (origins) return origins.includes(origin);
@@ -93,7 +93,7 @@ export class PageSockets<R extends PageRequest = PageRequest> implements Disposa
   /** Takes a `ws` or DOM WebSocket that the application has accepted: at once, before its first message. */
   accept(socket: PlatformSocket, request: R): void {
     const { maxWaiting = 64, helloMs = 10_000, scheduler = asyncScheduler } = this.#options;
-    // It can fail before anybody else listens.
+    // It can fail before anyone else listens.
     if (isNodeSocket(socket)) socket.on('error', () => undefined);
     if (!this.allows(request)) {
       this.#refuse(socket, pageCloses.refused, 'not an allowed page');
@@ -158,7 +158,7 @@ function close(socket: PlatformSocket, code: number, reason?: string): void {
   try {
     socket.close(code, reason);
   } catch {
-    // It is closed already.
+    // It is already closed.
   }
 }
 
@@ -167,7 +167,7 @@ function headerOf({ headers }: PageRequest, name: string): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Calls back with a socket's first text, or with `undefined` if it is none or the socket closes. */
+/** Calls back with a socket's first message if that is text; else, or if the socket closes, with `undefined`. */
 function listenOnce(socket: PlatformSocket, callback: (text: string | undefined) => void): () => void {
   const onClose = (): void => callback(undefined);
   if (isNodeSocket(socket)) {

@@ -37,7 +37,10 @@ const closeGraceMs = 200;
 const pingMs = 8000;
 const maxMisses = 2;
 
-/** A tone lasts longer than its message takes, and who types too much does so at once: so long a secret is kept on. */
+/**
+ * A tone outlasts its message, and surplus digits follow at once: audio stays secret for this long afterwards, in
+ * milliseconds.
+ */
 const secretTailMs = 1000;
 
 const open = 1;
@@ -55,7 +58,7 @@ export class PhoneLine {
   /** Keys that the caller presses. Hot. */
   readonly dtmf$: Observable<string> = this.#dtmf$.asObservable();
   readonly #secretDtmf$ = new Subject<string>();
-  /** The same, for its subscribers alone. Hot. */
+  /** The same, for its subscribers only. Hot. */
   readonly secretDtmf$: Observable<string> = this.#secretDtmf$.asObservable();
   /** Until when keys and audio are kept secret after that, on the scheduler's clock. */
   #secretUntil = -Infinity;
@@ -127,7 +130,7 @@ export class PhoneLine {
     else this.#secretDtmf$.next(digit);
   }
 
-  /** The caller's audio, or silence while keys are secret: their tones would tell them. */
+  /** The caller's audio, or silence while keys are secret: their tones would reveal them. */
   audible(chunk: AudioChunk, { encoding }: AudioMetadata): AudioChunk {
     return this.#isSecret() ? { ...chunk, data: new Uint8Array(chunk.data.length).fill(silenceByte(encoding)) } : chunk;
   }

@@ -24,8 +24,8 @@ export interface PhoneProvider<C extends PhoneConfig> extends CallProvider<C, Ca
   readonly dtmf$: Observable<string>;
 
   /**
-   * The same keys, for a subscriber alone: while there is one, and for 1 s after it, `dtmf$` is still and the
-   * caller's audio is silence, since their tones would tell the keys. `collectDigits()` uses it for secrets. Hot.
+   * The same keys, for this subscriber only: while there is one, and for 1 s after, `dtmf$` emits nothing and the
+   * caller's audio is silence, since the tones would reveal the keys. `collectDigits()` uses it for secrets. Hot.
    */
   readonly secretDtmf$: Observable<string>;
 

@@ -14,7 +14,7 @@ export interface PhoneSocketBCallsConfig extends CallServiceConfig {
   readonly privateKey: string;
 }
 
-/** Something that Vonage does with a call: {@link CallStep}, or a recording, whose address comes to the webhook. */
+/** A step of what Vonage does with a call: a {@link CallStep}, or a recording, whose address is sent to the webhook. */
 export type PhoneSocketBStep = CallStep | { readonly record: string };
 
 /** An action of an NCCO. */
@@ -25,11 +25,11 @@ const name = 'PhoneSocketBCalls';
 const tokenSeconds = 300;
 
 /**
- * Calls of Vonage by its Voice API, for the calls of `PhoneSocketB`: placing, transferring, ending. Default address:
+ * Controls Vonage calls through its Voice API, for `PhoneSocketB`: placing, transferring, ending. Default address:
  * `https://api.nexmo.com`. See https://developer.vonage.com/en/api/voice.
  *
- * A call's id is its `uuid`, which the answer webhook is told: give it to the socket by the stream's `parameters`, and
- * read it with `getHeaders()`.
+ * A call's id is its `uuid`, which the answer webhook receives: pass it on in the stream's `parameters`, and read it
+ * with `getHeaders()`.
  *
  * @example
  * ```ts
@@ -81,7 +81,7 @@ export class PhoneSocketBCalls implements CallControl {
   }
 
   /**
-   * Presses keys for the other side to hear, such as for a menu.
+   * Presses keys, such as for a phone menu.
    *
    * @param digits - `0` to `9`, `*`, `#`, and `p` for a pause of half a second.
    * @throws VoiceError when the platform refuses.
@@ -127,7 +127,7 @@ export function ncco(steps: readonly PhoneSocketBStep[]): NccoAction[] {
 }
 
 /**
- * Reads an event webhook of Vonage, as its JSON: `undefined` for what tells no state. Check the request first, with
+ * Reads the JSON of a Vonage event webhook; `undefined` if it reports no state. Verify the request first, with
  * `verifyPhoneSocketBSignature()`.
  */
 export function readPhoneSocketBStatus(event: unknown): CallStatus | undefined {

@@ -14,7 +14,7 @@ export interface PhoneStreamACallsConfig extends CallServiceConfig {
   readonly authToken: Credential;
 }
 
-/** What the platform keeps of what is said while a recording is paused. */
+/** What the platform records while paused. */
 export type PauseBehavior = 'silence' | 'skip';
 
 const name = 'PhoneStreamACalls';
@@ -22,7 +22,7 @@ const name = 'PhoneStreamACalls';
 const maxTwiml = 4_000;
 
 /**
- * Calls of Twilio by its REST API, for the calls of `PhoneStreamA`: placing, transferring, ending, recording. Default
+ * Controls Twilio calls through its REST API, for `PhoneStreamA`: placing, transferring, ending, recording. Default
  * address: `https://api.twilio.com`. See https://www.twilio.com/docs/voice/api/call-resource.
  *
  * @example
@@ -71,9 +71,9 @@ export class PhoneStreamACalls implements CallControl {
   }
 
   /**
-   * Has the platform record a call, from now on, caller and agent on a channel each.
+   * Has the platform record a call from now on, caller and agent on separate channels.
    *
-   * @param statusUrl - The webhook that is told of the recording. Default: none.
+   * @param statusUrl - The webhook that receives the recording's status. Default: none.
    * @returns The recording's id.
    * @throws VoiceError when the platform refuses.
    */
@@ -95,7 +95,7 @@ export class PhoneStreamACalls implements CallControl {
   }
 
   /**
-   * Goes on with the platform's recording of a call.
+   * Resumes the platform's recording of a call.
    *
    * @throws VoiceError when the platform refuses.
    */
@@ -103,7 +103,7 @@ export class PhoneStreamACalls implements CallControl {
     await this.#setRecording(call, { Status: 'in-progress' });
   }
 
-  /** The recording that is under way. */
+  /** The recording in progress. */
   async #setRecording(call: string, form: Readonly<Record<string, string>>): Promise<void> {
     await this.#service.send({ path: this.#of(call, '/Recordings/Twilio.CURRENT.json'), form });
   }
@@ -166,8 +166,8 @@ function unlessOver(error: unknown): void {
 }
 
 /**
- * Reads a status callback of Twilio, as its form's fields: `undefined` for what tells no state. Check the request first,
- * with `verifyPhoneStreamASignature()`.
+ * Reads the form fields of a Twilio status callback; `undefined` if it reports no state. Verify the request first, with
+ * `verifyPhoneStreamASignature()`.
  */
 export function readPhoneStreamAStatus(fields: Readonly<Record<string, string>>): CallStatus | undefined {
   const { CallSid: call, CallStatus: status, AnsweredBy: by } = fields;

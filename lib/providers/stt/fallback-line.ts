@@ -121,12 +121,12 @@ export function lineTo(options: LineOptions): Observable<Line> {
       leave().catch(ignore);
     });
     let isListening = false;
-    // A service that gives up makes what it has final: the next one hears all of it.
+    // A service that gives up makes its words final; the next one hears all of that audio again.
     const heard$ = stt.transcripts$.pipe(filter(() => isOpen && !isDown));
     feed(heard$, subscriber, { next: (result) => onResult(shifted(result, startMs)), complete: ignore });
     feed(stt.speech$.pipe(filter(() => isOpen)), subscriber, { next: onSpeech, complete: ignore });
     feed(stt.connection$ ?? NEVER, subscriber, { next: follow, complete: ignore });
-    // A service that tells nothing of its connection tells at least of its end.
+    // A service that doesn't report its connection at least reports its end.
     const fatal$ = stt.connection$ ? NEVER : (stt.errors$ ?? NEVER).pipe(filter(({ recoverable }) => !recoverable));
     feed(fatal$, subscriber, { next: (error) => subscriber.error(error), complete: ignore });
     isListening = true;
@@ -139,7 +139,7 @@ export function lineTo(options: LineOptions): Observable<Line> {
   });
 }
 
-/** A result whose times count from the start of all audio. */
+/** Shifts a result's times to count from the start of all audio. */
 function shifted(result: TranscriptionResult, byMs: number): TranscriptionResult {
   const words = result.metadata?.words;
   if (byMs === 0 || !words) return result;

@@ -49,13 +49,13 @@ interface Session {
   readonly work: Subscription;
 }
 
-/** Speech-to-text services as one: see `fallback()`. */
+/** Speech-to-text services combined by `fallback()`. */
 export class FallbackSTT extends FallbackProvider<STTProvider> implements STTProvider {
   override readonly roles = ['stt'] as const;
   readonly #transcripts$ = new Subject<TranscriptionResult>();
   readonly #speech$ = new Subject<SpeechEvent>();
   readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
-  /** Ends the current line, and begins the one of the service in use. */
+  /** Ends the current line, and starts one to the service in use. */
   readonly #change$ = new Subject<void>();
   /** Whether the user is in the middle of an utterance. */
   readonly #isOpen$ = new BehaviorSubject(false);
@@ -198,7 +198,7 @@ export class FallbackSTT extends FallbackProvider<STTProvider> implements STTPro
     });
   }
 
-  /** It is tried while connected only. */
+  /** Only tried while connected. */
   protected override needed$(): Observable<unknown> {
     return of(true);
   }
@@ -263,7 +263,7 @@ export class FallbackSTT extends FallbackProvider<STTProvider> implements STTPro
         onSpeech: (event) => this.#hearVoice(event),
         onConnection: (event) => this.#connection$.next(event),
       }).pipe(
-        // One that lasts is trusted again.
+        // A connection that lasts restores trust.
         switchMap((line) => {
           const healthy$ = patientTimer(healthyMs, this.scheduler).pipe(tap(() => failures.clear()));
           return merge(of(line), healthy$.pipe(ignoreElements()));

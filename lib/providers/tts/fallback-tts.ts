@@ -9,7 +9,7 @@ import { sayInTurn } from './fallback-speech.ts';
 /** What the first voice says, unheard, while a backup is in use. */
 const probe = 'Hello.';
 
-/** Voices as one: see `fallback()`. Every piece of a text is an utterance of its own for the voice that speaks it. */
+/** Voices combined by `fallback()`. Every piece of a text is a separate utterance for the voice that speaks it. */
 export class FallbackTTS extends FallbackProvider<TTSProvider> implements TTSProvider {
   override readonly roles = ['tts'] as const;
   readonly #audio$ = new Subject<AudioChunk>();
@@ -27,7 +27,7 @@ export class FallbackTTS extends FallbackProvider<TTSProvider> implements TTSPro
     return this.handOut('metadata$', this.#metadata$);
   }
 
-  /** When each word sounds, as the voice that speaks it tells. Hot. */
+  /** When each word sounds, as reported by the voice that speaks it. Hot. */
   get words$(): Observable<SpokenWord> {
     return this.handOut('words$', this.#words$);
   }

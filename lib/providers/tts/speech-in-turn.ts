@@ -30,7 +30,7 @@ interface Sound {
 
 /** A piece of the text, and what a voice has made of it so far. */
 interface Piece {
-  /** Who speaks it; what an earlier attempt still reports is late. */
+  /** The current attempt; reports of earlier ones are late. */
   readonly attempt: number;
   readonly text: string;
   /** How many characters of the whole text precede it, not counting white space. */
@@ -49,7 +49,7 @@ interface Piece {
   readonly told: readonly SpokenWord[];
   /** Milliseconds of its audio emitted so far. */
   readonly playedMs: number;
-  /** `lost`: no voice is left for it. */
+  /** `lost`: no voice is left to speak it. */
   readonly state: 'spoken' | 'complete' | 'lost';
 }
 
@@ -57,7 +57,7 @@ interface Piece {
 export interface Speech {
   /** The piece that is heard, then those synthesized ahead of it. */
   readonly pieces: readonly Piece[];
-  /** Texts whose turn has not come. */
+  /** Texts waiting for their turn. */
   readonly waiting: readonly string[];
   readonly hasEnded: boolean;
   /** Where the audio of the first piece starts, in milliseconds; `undefined` after compressed audio. */
@@ -69,7 +69,7 @@ export interface Speech {
   readonly stallsAt: number;
 }
 
-/** What happens to a speech. */
+/** Inputs of a speech. */
 export type SpeechInput =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'end' | 'stalled' }
@@ -91,7 +91,7 @@ export type SpeechInput =
       readonly voice: Voice | undefined;
     };
 
-/** What becomes of it. */
+/** Effects of a speech. */
 export type SpeechEffect =
   /** Without a `voice`, the one in use speaks. */
   | { readonly type: 'speak'; readonly attempt: number; readonly text: string; readonly voice?: Voice }
@@ -135,7 +135,7 @@ export function speechInTurn(firstAudioMs: number): Machine<Speech, SpeechInput,
   };
 }
 
-/** What an input changes by itself. */
+/** Applies an input. */
 function hear(speech: Speech, input: SpeechInput, firstAudioMs: number): SpeechStep {
   switch (input.type) {
     case 'text':
@@ -206,7 +206,7 @@ function restart(speech: Speech, piece: Piece, voice: Voice): SpeechStep {
   return isOver ? [next, cancel] : [next, cancel, { type: 'speak', attempt, text, voice }];
 }
 
-/** Emits what is due, goes on to the next piece where one is complete, and has a voice begin those that may begin. */
+/** Emits what is due, moves on when a piece is complete, and starts the pieces that may start. */
 function takeTurns(before: Speech): SpeechStep {
   const effects: SpeechEffect[] = [];
   let speech = before;
@@ -283,7 +283,7 @@ function withSound(piece: Piece, { data, metadata, utteranceId }: AudioChunk, us
   };
 }
 
-/** A speech of which so much more was heard. */
+/** A speech with more audio emitted. */
 function advanced(speech: Speech, ms: number): Speech {
   return speech.startMs === undefined ? speech : { ...speech, startMs: speech.startMs + ms };
 }

@@ -37,7 +37,7 @@ export interface SpokenTime {
   readonly before: string;
 }
 
-/** Says what an expression has found; nothing if it is something else after all. */
+/** Puts a match into words; nothing if it turns out to be something else. */
 export interface Rule {
   /** Source of an expression with named groups; bounded, so that it is linear. */
   readonly pattern: string;
@@ -52,15 +52,15 @@ export interface RuleContext {
   readonly after: string;
 }
 
-/** How a language says what is written in digits and signs. */
+/** How a language reads out digits and signs. */
 export interface SpokenLanguage {
-  /** The digits' names, 0 to 9. */
+  /** The names of the digits, 0 to 9. */
   readonly digits: readonly string[];
   /** Whether words are written with spaces between them. Default: true. */
   readonly spaced?: boolean;
   /** A whole number below 10 to the power of 15. */
   readonly cardinal: (value: number, gender?: Gender) => string;
-  /** The expression of what makes a number an ordinal: `st|nd`; named groups are its own. */
+  /** The expression for what makes a number an ordinal: `st|nd`; may have named groups of its own. */
   readonly ordinalMarks?: string;
   readonly ordinal?: (value: number, mark: string, context: RuleContext) => string | undefined;
   /** Whether decimals are said digit by digit, or as a number. */
@@ -84,17 +84,17 @@ export interface SpokenLanguage {
     /** The same before a vowel. */
     readonly ofMillionsElided?: string;
   };
-  /** By ISO code. Others have their names of `Intl`. */
+  /** By ISO code. All others take their names from `Intl`. */
   readonly currencies: Readonly<Record<string, Currency>>;
-  /** By sign: which currency it is here. */
+  /** Which currency each sign means here. */
   readonly signs?: Readonly<Record<string, string>>;
-  /** "million", as it is written and as it is said. */
+  /** "million", as written and as said. */
   readonly magnitudes: Readonly<Record<string, string>>;
   /** Units written in the language's own letters, by the names of `Intl` or of `unitNouns`. */
   readonly units?: Readonly<Record<string, string>>;
   /** Units that `Intl` does not know. */
   readonly unitNouns: Readonly<Record<string, Noun>>;
-  /** The genders of the units of `Intl`; masculine where they are not told. */
+  /** The genders of `Intl`'s units; masculine unless listed. */
   readonly unitGenders?: Readonly<Record<string, Gender>>;
   readonly date: (date: SpokenDate) => string;
   /** What may stand between day and month, and before a year: `of `. */
@@ -108,7 +108,7 @@ export interface SpokenLanguage {
   readonly phonePause?: string;
   /** A group of a phone number. Default: digit by digit. */
   readonly phoneGroup?: (digits: string) => string;
-  /** Abbreviations, with or without what must follow them. */
+  /** Abbreviations, with or without what has to follow them. */
   readonly abbreviations: readonly Rule[];
   /** Beginnings of nouns that are often counted, by gender, as expressions, where "one" has a gender. */
   readonly counted?: Readonly<Partial<Record<Gender, string>>>;
@@ -116,11 +116,11 @@ export interface SpokenLanguage {
   readonly hot: string;
   /** Whether a dot after a number does not end a sentence. */
   readonly dottedOrdinals?: boolean;
-  /** Acronyms that are spelled, beside those without vowels. */
+  /** Acronyms that are spelled out, besides those without vowels. */
   readonly acronyms: string;
   /** The letters' names. Default: the letters. */
   readonly letters?: string;
-  /** Tried before all others. */
+  /** Tried before all other rules. */
   readonly rules?: readonly Rule[];
 }
 

@@ -2,19 +2,19 @@ import type { LanguageOf, Rule } from './language.ts';
 import { partsOf } from './parts.ts';
 import { hotWords, rulesOf } from './rules.ts';
 
-/** A part of a text, and what is said for it: nothing where it is said as it is written. */
+/** Part of a text, and what is said for it; nothing where it is said as written. */
 export interface Reading {
   readonly written: string;
   readonly said?: string;
 }
 
-/** Reads texts of one language. */
+/** Reads out texts in one language. */
 export interface Reader {
-  /** What is said for a part of a text that stands between others. */
+  /** What is said for part of a text, given what surrounds it. */
   readonly read: (text: string, before: string, after: string) => Reading[];
-  /** Words, in lower case and without marks, that may belong to the number beside them. */
+  /** Words, in lower case and without punctuation, that may belong to an adjacent number. */
   readonly hot: ReadonlySet<string>;
-  /** Whether a dot after a number leaves open whether a sentence ends. */
+  /** Whether a dot after a number is ambiguous: it may or may not end a sentence. */
   readonly dottedOrdinals: boolean;
 }
 
@@ -88,7 +88,7 @@ function match(
     const after = text.slice(at + whole.length);
     const said = rule.say(found.groups ?? {}, { before, after });
     if (said === undefined) continue;
-    // "at 3 p.m. Then": the dot is the sentence's as well.
+    // "at 3 p.m. Then": the dot ends the sentence as well.
     const isEnd = rule.takesDot && whole.endsWith('.') && /^["'”’)\]]*(?:$|\n|\s+[\p{Lu}\p{Lo}])/u.test(after);
     return { said: isEnd ? `${said}.` : said, length: whole.length };
   }
@@ -98,7 +98,7 @@ function match(
 const zeros = [0x0660, 0x06f0, 0x0966, 0xff10];
 const alike: Readonly<Record<string, string>> = { '٪': '%', '％': '%', '：': ':', '￥': '¥', '．': '.', '＄': '$' };
 
-/** The digits of other scripts, and some signs, as those of ASCII; a text keeps its length. */
+/** Digits of other scripts, and some signs, as ASCII; the length of a text stays the same. */
 function plainDigits(text: string): string {
   return text
     .replace(/(?<=[٠-٩])[٫٬](?=[٠-٩])/g, (sign) => (sign === '٫' ? '.' : ','))

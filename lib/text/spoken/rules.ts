@@ -49,7 +49,7 @@ function phoneRules(language: SpokenLanguage): Rule[] {
   return [
     `\\+\\d{1,15}(?:${next}?\\(\\d{1,5}\\))?(?:${next}\\d{1,12}){0,7}`,
     `\\(\\d{2,5}\\) ?\\d{1,8}(?:${next}\\d{2,8}){0,5}`,
-    // Not a range, a date or thousands: three groups and more, or a trunk prefix, or a local number.
+    // Not a range, a date or thousands: at least three groups, a trunk prefix, or a local number.
     `\\d{2,5}(?:${next}\\d{2,5}){2,5}`,
     `0\\d{2,5}[ /\\-]\\d{4,9}`,
     `\\d{3}-\\d{4}`,
@@ -93,7 +93,7 @@ function numberRules({ language, number, read }: RuleParts): Rule[] {
     ...countedRules,
     { pattern: `(?<number>[-−]?${number})${wordEnds}`, say: ({ number: written = '' }) => numeral(written) },
     {
-      // A version, or an address of a machine.
+      // A version number or an IP address.
       pattern: `(?<dotted>\\d{1,5}(?:\\.\\d{1,5}){2,5})${wordEnds}`,
       say: ({ dotted = '' }) =>
         dotted
@@ -117,7 +117,7 @@ function acronymRules({ acronyms, letters, spaced = true }: SpokenLanguage): Rul
   return [
     {
       pattern: '(?<dotted>(?:[A-Z]\\.){2,6})(?![\\p{L}\\d])',
-      // Whether a sentence ends before "U.S. Navy", nobody knows.
+      // No one can tell whether a sentence ends in "U.S. Navy".
       say: ({ dotted = '' }, { after }) =>
         spell(dotted.replace(/\./g, '')) + (/^["'”’)\]]*(?:$|\n)/.test(after) ? '.' : ''),
     },

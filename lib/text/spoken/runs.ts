@@ -1,17 +1,17 @@
 import type { Reader, Reading } from './reader.ts';
 
-/** Longer words, and longer rows of words, are read in parts. */
+/** Longer words and longer runs of words are read in parts. */
 const maxWord = 96;
 const maxRun = 240;
-/** How much of what stands before is seen. */
+/** How much of the preceding text is considered. */
 const maxBefore = 32;
 
 const spaceless = /^[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}ー々〇]/u;
 const wordRun = /^[^\s\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}ー々〇]*/u;
-/** East Asian characters that belong to the number beside them. */
+/** East Asian characters that belong to an adjacent number. */
 const counters =
   /^[年月日時时分秒点點円元圆块塊角番第回個个件人名万萬億亿兆千百午前後上下晚中早凌晨约約歳岁度号號半公里斤米克升位杯张張本次天周小级級名家件条條台种種双雙から至到毎每小ー〇]/u;
-/** Marks around a word that have nothing to say. */
+/** Punctuation around a word that changes nothing. */
 const opening = /^(?:(?![/@#%&\\])\p{P})+/u;
 const closing = /(?<!(?![/@#%&\\])\p{P})(?:(?![/@#%&\\])\p{P})+$/u;
 const plainWord = /^[\p{L}\p{M}'’‑-]+$/u;
@@ -19,13 +19,13 @@ const endsSentence = /[!?…।؟。！？;؛][\p{Pe}\p{Pf}"']*$/u;
 const endsWithDot = /(?<![^\s.])(?<core>[^\s.]*)\.[\p{Pe}\p{Pf}"']*$/u;
 
 /**
- * Divides a growing text where nothing on the left belongs to what stands on the right: at plain words, at ends of
- * sentences, at ends of lines. So what is said does not depend on how the text came.
+ * Divides a growing text where nothing on the left belongs to anything on the right: at plain words, ends of sentences
+ * and ends of lines. So what is said does not depend on how the text arrives.
  */
 export class Runs {
   readonly #reader: Reader;
   #text: string = '';
-  /** How much of the text has been looked at: what is not plain, and what stands between. */
+  /** How much of the text has been examined: what is not plain, and what stands between. */
   #at: number = 0;
   #before: string = '';
 
@@ -33,7 +33,7 @@ export class Runs {
     this.#reader = reader;
   }
 
-  /** What can be said now. */
+  /** The text that can be said now. */
   push(text: string, isEnd: boolean = false): Reading[] {
     this.#text += text;
     const readings: Reading[] = [];
@@ -53,11 +53,11 @@ export class Runs {
     return isEnd ? [...readings, ...this.#close('', this.#text.length)] : readings;
   }
 
-  /** Reads the text up to an offset; as it is written where it is plain. */
+  /** Reads the text up to an offset; plain parts as written. */
   #close(after: string, end: number, isPlain: boolean = false): Reading[] {
     const text = this.#text.slice(0, end);
     if (text === '') return [];
-    // White space that ends a row of words has nothing to say.
+    // White space at the end of a run of words changes nothing.
     const readings = isPlain && this.#at === 0 ? [{ written: text }] : this.#reader.read(text, this.#before, after);
     this.#before = (this.#before + text).slice(-maxBefore);
     this.#text = this.#text.slice(end);
@@ -65,7 +65,7 @@ export class Runs {
     return readings;
   }
 
-  /** Where the next word, East Asian character or white space ends; nothing if that is not known yet. */
+  /** Where the next word, East Asian character or white space ends; nothing if not known yet. */
   #next(isEnd: boolean): number | undefined {
     const at = this.#at;
     const text = this.#text;
@@ -73,7 +73,7 @@ export class Runs {
     if (head === '' || (!isEnd && /^[\ud800-\udbff]$/.test(head))) return undefined;
     if (/^\s/.test(head)) return at + 1;
     if (spaceless.test(head)) return at + ((head.codePointAt(0) ?? 0) > 0xffff ? 2 : 1);
-    // No farther than a word is read: what a model sends at once may be one word of a megabyte.
+    // No further than a word is read: a model may send a word of a megabyte at once.
     const length = wordRun.exec(text.slice(at, at + maxWord + 1))?.[0].length ?? 1;
     if (length > maxWord) return at + maxWord - (/[\ud800-\udbff]/.test(text.charAt(at + maxWord - 1)) ? 1 : 0);
     const end = at + length;
