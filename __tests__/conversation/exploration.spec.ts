@@ -18,7 +18,9 @@ const pushToTalk: readonly Move[] = ['begin', 'commit', 'cancel'];
 const hook: readonly Move[] = ['hook lets pass', 'hook adds', 'hook refuses', 'hook drops'];
 const update: readonly Move[] = ['cannot be cut from now on', 'push-to-talk from now on', 'as before from now on'];
 const meant: readonly Move[] = ['a command', 'a nod', 'a nod to a question', 'an echo'];
-const echoes: readonly Move[] = ['an echo begins', 'an echo of a word'];
+const echoes: readonly Move[] = [
+  ...(['an echo begins', 'an echo of a word', 'an echo, then words', 'an echo, then a command'] as const),
+];
 const tools: readonly Move[] = ['tools run', 'tools run that words abort', 'tools have run'];
 const ends: readonly Move[] = ['drain', 'stop'];
 const strategies: readonly Move[] = ['voice was brief', 'marked words', 'the scorer objects', 'the scorer agrees'];

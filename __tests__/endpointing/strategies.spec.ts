@@ -120,7 +120,18 @@ describe('silence()', () => {
 
   it('tells the latency from the last voiced frame', () => {
     const { events } = voiceTest({ ...story, untilMs: 10_000 });
-    expect(events.find(({ type }) => type === 'turn.metrics')).toMatchObject({ endpointing: 500 });
+    expect(events.find(({ type }) => type === 'turn.metrics')).toMatchObject({ endpointing: 500, sttFinal: 300 });
+  });
+
+  it('tells which part of it the service took for its final, if one came', () => {
+    const metricsOf = (steps: Story['steps']): object =>
+      voiceTest({ ...story, steps, untilMs: 10_000 }).events.find(({ type }) => type === 'turn.metrics') ?? {};
+    expect(metricsOf({ ...story.steps, 1_300: [], 1_800: marked('hello there') })).toMatchObject({
+      ...{ endpointing: 800, sttFinal: 800 },
+    });
+    const unmarked = metricsOf({ ...story.steps, 1_300: user.interim('hello there') });
+    expect(unmarked).toMatchObject({ endpointing: 1_000 });
+    expect(unmarked).not.toHaveProperty('sttFinal');
   });
 });
 

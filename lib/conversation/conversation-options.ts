@@ -33,7 +33,8 @@ export interface BargeInOptions extends BargeInThresholds {
   readonly backchannels?: PhraseList;
   /**
    * Whether to drop transcripts that repeat what the agent was just heard saying: three or more words in a row; fewer
-   * only if they were sounding at that moment. Default: true.
+   * only if they were sounding at that moment. What somebody says behind them, in one utterance, counts without them.
+   * Default: true.
    */
   readonly echoGuard?: boolean;
 }

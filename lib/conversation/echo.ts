@@ -1,10 +1,11 @@
-import { repeats } from '../text/echo.ts';
+import { afterEcho, repeats } from '../text/echo.ts';
 import { countWords } from '../text/words.ts';
 import { isSuspected } from './barge-in.ts';
 import { emit, type HeardSignal } from './inputs.ts';
 import { dismiss } from './interruption.ts';
 import { answerTime } from './overheard.ts';
 import type { Rules } from './rules.ts';
+import type { Sounding } from './sounding.ts';
 import { statusOf, type ConversationState } from './state.ts';
 import { chain, type ConversationStep } from './user-turn.ts';
 
@@ -28,23 +29,75 @@ export function echoOf(
   state: ConversationState,
   signal: HeardSignal,
   at: number,
-  { guardsEcho, locale, phrasebook }: Rules,
+  rules: Rules,
 ): 'surely' | 'partly' | 'not' {
-  if (!guardsEcho || signal.type !== 'transcript' || !signal.sounding) return 'not';
+  if (!mayEcho(state, signal, at, rules)) return 'not';
+  const { locale } = rules;
   const { text, utteranceComplete } = signal.result;
-  const { endedMs, between } = signal.sounding;
-  const isGoingOn = state.echoUntil > at || mayBeGoingOn(state, at);
-  const { startOfSpeechAt: from = isGoingOn ? -Infinity : at } = signal;
-  if (from > at - endedMs + tailMs) return 'not';
-  if (phrasebook.isCommand(text)) return 'not';
+  const { between } = signal.sounding;
   const echo = repeats(text, signal.sounding.text, locale);
   if (echo === 'not') return echo;
   // Words this few may be the user's own.
   const isShort = echo === 'partly' || (between !== undefined && countWords(text, locale) < leastWords);
   if (isShort && !utteranceComplete) return 'partly';
   if (isShort && !soundedMeanwhile(state, signal, at, locale)) return 'not';
-  const mayAnswer = answerTime(state, signal, at) !== undefined && countWords(text, locale) <= longestAnswer;
-  return mayAnswer ? 'not' : 'surely';
+  return mayAnswer(state, signal, text, at, rules) ? 'not' : 'surely';
+}
+
+/**
+ * What the user says after an echo in the same utterance, as a signal of its own, and the state that remembers the echo;
+ * nothing if the two are not told apart, or if there is no echo. The echo is told once the utterance is complete.
+ */
+export function withoutEcho(
+  state: ConversationState,
+  signal: HeardSignal,
+  at: number,
+  rules: Rules,
+): readonly [HeardWords, ConversationStep] | readonly [] {
+  if (!mayEcho(state, signal, at, rules)) return [];
+  const { result, sounding } = signal;
+  const { locale, phrasebook } = rules;
+  const parts = afterEcho(result.text, sounding.text, locale);
+  if (!parts) return [];
+  const { echo, between, isLong, isOwn } = parts;
+  const isCommand = phrasebook.isCommand(between);
+  const rest = isCommand ? between : parts.rest;
+  const beginning: HeardWords = { ...signal, result: { ...result, text: echo } };
+  // A word or two may be the user's own.
+  const isShortEcho = (): boolean =>
+    isCommand && (state.echoUntil > at || soundedMeanwhile(state, beginning, at, locale));
+  if (isLong ? mayAnswer(state, signal, echo, at, rules) : !isShortEcho()) return [];
+  // What follows may be the echo too, misheard; not so a phrase.
+  const isMeant = isOwn || isCommand || phrasebook.isBackchannel(rest);
+  if (!isMeant && repeats(result.text, sounding.text, locale) !== 'not') return [];
+  const isOver = result.utteranceComplete;
+  const marked: ConversationState = { ...state, echoUntil: isOver ? -Infinity : at + echoMs };
+  const told = emit('bargeIn.ignored', { reason: 'echo', text: echo, result });
+  return [{ ...signal, result: { ...result, text: rest } }, isOver ? [marked, told] : [marked]];
+}
+
+/** Whether these words may be what the agent says, heard back: they come in time, and are not a mere command. */
+function mayEcho(
+  state: ConversationState,
+  signal: HeardSignal,
+  at: number,
+  { guardsEcho, phrasebook }: Rules,
+): signal is HeardWords & { readonly sounding: Sounding } {
+  if (!guardsEcho || signal.type !== 'transcript' || !signal.sounding) return false;
+  const isGoingOn = state.echoUntil > at || mayBeGoingOn(state, at);
+  const { startOfSpeechAt: from = isGoingOn ? -Infinity : at } = signal;
+  return from <= at - signal.sounding.endedMs + tailMs && !phrasebook.isCommand(signal.result.text);
+}
+
+/** Whether words of the agent's may be the answer to its question. */
+function mayAnswer(
+  state: ConversationState,
+  signal: HeardSignal,
+  text: string,
+  at: number,
+  { locale }: Rules,
+): boolean {
+  return answerTime(state, signal, at) !== undefined && countWords(text, locale) <= longestAnswer;
 }
 
 /** Whether the agent's same words were audible at that moment. */

@@ -8,6 +8,8 @@ import type { AgentLatency, ProviderRole } from '../core/roles.ts';
 export interface TurnMetrics {
   /** End of speech, on the audio's own clock, to commit. */
   readonly endpointing?: number;
+  /** The part of `endpointing` until speech-to-text marked the last word as final. */
+  readonly sttFinal?: number;
   /** Commit to request: work before the model is asked. */
   readonly hook?: number;
   /** Request (or commit, if the request was a preflight) to first token, without the time that tools took. */

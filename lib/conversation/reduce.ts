@@ -2,7 +2,7 @@ import { takeStep } from '../stream/fold.ts';
 import { hasWords } from '../text/words.ts';
 import type { AgentHandlers } from './agent-turns.ts';
 import { withoutDetector, withoutVoice } from './detector-lost.ts';
-import { dropEcho, echoOf, waitForEcho } from './echo.ts';
+import { dropEcho, echoOf, waitForEcho, withoutEcho } from './echo.ts';
 import { addSay, releaseSays } from './held-says.ts';
 import { emit, type Effect, type HeardSignal, type Input } from './inputs.ts';
 import { isSuspected } from './barge-in.ts';
@@ -272,11 +272,18 @@ function hear(before: ConversationState, signal: HeardSignal, at: number, rules:
   const { detectsVoice, isManual: isPushToTalk } = rules.turnTaking;
   const isOfService = signal.type === 'speech' && signal.isOfService === true && signal.event !== 'resumed';
   if (isOfService && detectsVoice) return [before];
+  const [own, marked] = isPushToTalk ? [] : withoutEcho(before, signal, at, rules);
+  if (own && marked) return chain(marked, (after) => hearUser(after, own, at, rules));
   const echo = isPushToTalk ? 'not' : echoOf(before, signal, at, rules);
   if (echo !== 'not' && signal.type === 'transcript') {
     if (echo === 'partly') return waitForEcho(before, signal, at, rules);
     return chain(dropEcho(before, signal, at, rules), (after) => dropWords(after, signal, at, rules));
   }
+  return hearUser(before, signal, at, rules);
+}
+
+function hearUser(before: ConversationState, signal: HeardSignal, at: number, rules: Rules): ConversationStep {
+  const { detectsVoice, isManual: isPushToTalk } = rules.turnTaking;
   if (isSuperseded(before, signal, at)) return [before];
   const waitMs = detectsVoice && signal.type === 'speech' ? longestVoiceMs : patienceMs(before, rules);
   const user =

@@ -96,6 +96,7 @@ class SoundingNow implements Sounding {
   readonly #sinceLastMs: number;
   readonly #before: string;
   #ends: readonly number[] | undefined;
+  #text: string | undefined;
 
   /** @param marks - The last of them is now. */
   constructor(script: Script, marks: readonly Mark[], sinceLastMs: number, before: string) {
@@ -115,7 +116,7 @@ class SoundingNow implements Sounding {
   }
 
   get text(): string {
-    return `${this.#before}${this.#script.soundedBetween(0, this.#positionMs)}`.slice(-maxLength);
+    return (this.#text ??= `${this.#before}${this.#script.soundedBetween(0, this.#positionMs)}`.slice(-maxLength));
   }
 
   between(fromAt: number, toAt: number): string {

@@ -142,7 +142,8 @@ export function speech(
       const now = context.scheduler.now();
       const silentAt = now + (interrupted ? tailMs : 0);
       const heard = script.heardAt(position, isFinished);
-      context.soundings.end(script, position, heard.text, now);
+      const sounded = interrupted ? script.soundedBetween(0, position) : heard.text;
+      context.soundings.end(script, position, sounded, now);
       const { text, characters } = script;
       if (wasCreated) {
         emit('speech.ended', { source, text, heardText: heard.text, interrupted, playedMs: position }, envelope);

@@ -108,6 +108,8 @@ export interface Commit {
   readonly result?: TranscriptionResult;
   /** When the user stopped speaking, if known. */
   readonly endOfSpeechAt?: number;
+  /** When speech-to-text marked the last word as final, if it did. */
+  readonly finalAt?: number;
   /** For a typed message. */
   readonly ticket?: SpeechTicket;
   readonly answer?: AnswerOptions | undefined;

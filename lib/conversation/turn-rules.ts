@@ -55,6 +55,8 @@ export type TurnDecision =
       readonly result?: TranscriptionResult;
       /** When the user stopped speaking, on the scheduler's clock, if known. */
       readonly endOfSpeechAt?: number;
+      /** When speech-to-text marked the last word as final, on the scheduler's clock, if it did. */
+      readonly finalAt?: number;
     }
   /** Speech without a (final) text. */
   | { readonly type: 'timeout'; readonly text: string }

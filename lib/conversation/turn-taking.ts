@@ -323,7 +323,7 @@ function over(
   rules: TurnRules,
   decisions: readonly TurnDecision[],
 ): TurnStep {
-  const { said, text, result, spokenUntil } = state;
+  const { said, text, result, spokenUntil, finalAt } = state;
   const whole = joinWords(said, text);
   const isPause = rules.bounds.dynamic === true && !rules.isBackchannel(whole);
   return [
@@ -333,6 +333,7 @@ function over(
       ...{ type: 'commit', text: whole, endedBy: by },
       ...(result ? { result } : {}),
       ...(spokenUntil === undefined ? {} : { endOfSpeechAt: spokenUntil }),
+      ...(finalAt === undefined ? {} : { finalAt }),
     },
   ];
 }

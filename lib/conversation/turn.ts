@@ -32,6 +32,8 @@ export interface Turn {
   readonly hookedAt?: number;
   /** When the user stopped speaking, if known. */
   readonly endOfSpeechAt?: number;
+  /** When speech-to-text marked the last word as final, if it did. */
+  readonly finalAt?: number;
   readonly moments: TurnMoments;
   /** Other measurements. */
   readonly measured: TurnMetrics;
@@ -54,11 +56,12 @@ export function withWaste(turn: Turn, tokens: number, { characters, audioMs }: W
 }
 
 /** A turn's latency. Each part runs from the last known moment, so that the parts add up. */
-export function metricsOf({ committedAt, hookedAt, endOfSpeechAt, moments, measured }: Turn): TurnMetrics {
+export function metricsOf({ committedAt, hookedAt, endOfSpeechAt, finalAt, moments, measured }: Turn): TurnMetrics {
   if (committedAt === undefined) return measured;
   const metrics: { -readonly [K in keyof TurnMetrics]: TurnMetrics[K] } = { ...measured };
   const endpointing = endOfSpeechAt === undefined ? undefined : Math.max(0, committedAt - endOfSpeechAt);
   if (endpointing !== undefined) metrics.endpointing = endpointing;
+  if (endOfSpeechAt !== undefined && finalAt !== undefined) metrics.sttFinal = Math.max(0, finalAt - endOfSpeechAt);
   let at = committedAt;
   for (const [moment, part] of stages) {
     // An answer that was prepared waits for the hook too.

@@ -192,7 +192,7 @@ export function reasonToCut({ candidate, output: { speaking } }: ConversationSta
 
 /** The user has said, or typed, something that will be answered. */
 export function commit(state: ConversationState, input: Commit, at: number): ConversationStep {
-  const { text, endedBy, result, ticket, endOfSpeechAt, images, isRemembered = false } = input;
+  const { text, endedBy, result, ticket, endOfSpeechAt, finalAt, images, isRemembered = false } = input;
   const { candidate } = state;
   const fits = candidate?.phase === 'preflight' && foldText(candidate.text) === foldText(text) && !ticket;
   if (candidate && !fits) {
@@ -202,7 +202,12 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
   }
   const [open, turn, ...started] = openTurn(state, ticket ? 'text' : 'speech', at);
   const envelope = { turnId: turn.id };
-  const committed: Turn = { ...turn, committedAt: at, ...(endOfSpeechAt === undefined ? {} : { endOfSpeechAt }) };
+  const committed: Turn = {
+    ...turn,
+    committedAt: at,
+    ...(endOfSpeechAt === undefined ? {} : { endOfSpeechAt }),
+    ...(finalAt === undefined ? {} : { finalAt }),
+  };
   const effects: Effect[] = [
     ...started,
     ...(ticket || isRemembered

@@ -10,6 +10,7 @@ const latencyBuckets = [0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10];
 /** The parts of a turn's latency, by their names in `turn.metrics`. */
 const parts = {
   endpointing: 'endpointing',
+  sttFinal: 'stt_final',
   hook: 'hook',
   llmFirstToken: 'llm_first_token',
   tools: 'tools',

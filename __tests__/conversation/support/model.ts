@@ -55,6 +55,8 @@ export type Move =
   | 'an echo'
   | 'an echo begins'
   | 'an echo of a word'
+  | 'an echo, then words'
+  | 'an echo, then a command'
   | 'interrupt'
   | 'type'
   | 'type patiently'
@@ -95,7 +97,7 @@ export const moves: readonly Move[] = [
   ...(['voice was brief', 'marked words', 'the scorer objects', 'the scorer agrees'] as const),
   ...(['final', 'other final', 'empty final', 'interrupt', 'type', 'type patiently'] as const),
   ...(['a command', 'a nod', 'a nod to a question', 'an echo'] as const),
-  ...(['an echo begins', 'an echo of a word'] as const),
+  ...(['an echo begins', 'an echo of a word', 'an echo, then words', 'an echo, then a command'] as const),
   ...(['tools run', 'tools run that words abort', 'tools have run'] as const),
   ...(['say', 'say uninterruptibly', 'greet', 'begin', 'commit', 'cancel', 'drain', 'stop'] as const),
   ...(['speech-to-text leaves', 'speech-to-text returns', 'speech-to-text is lost'] as const),
@@ -154,6 +156,8 @@ const inputs: Partial<Record<Move, () => Input>> = {
   'an echo': () => over({ text: 'this is what it said' }, 'this is what it said'),
   'an echo begins': () => over(sounds, 'one', 'interim'),
   'an echo of a word': () => over(sounds, 'one'),
+  'an echo, then words': () => over(sounds, 'one two three and you', 'interim'),
+  'an echo, then a command': () => over(sounds, 'one two three stop'),
   interrupt: () => ({ type: 'interrupt' }),
   drain: () => ({ type: 'stop', drain: true }),
   stop: () => ({ type: 'stop' }),

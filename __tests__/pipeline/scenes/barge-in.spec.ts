@@ -736,6 +736,224 @@ describe("the agent's own words, heard back", () => {
   `;
 });
 
+describe("what the user says behind the agent's own words, in one utterance,", () => {
+  scene('cuts at once if it is "stop", and nobody answers')`
+    model: One two three four five. Six seven eight nine ten.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-2.30  heard: One two three four five. Six se
+    1.40       stt interim: one two
+    1.70       stt interim: one two three
+    2.00       stt interim: one two three four
+    2.30       stt interim: one two three four stop
+    2.30       agent ducks
+    2.30       turn ends (interrupted)
+    2.30       agent is cut off
+    2.60       stt final: One two three four, stop.
+    2.60       ignored (echo): One two three four
+    2.60       turn ends (cancelled)
+    8.00       end
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three four five. Six—
+  `;
+
+  scene('cuts at once if it is "stop", though the agent was paused after a word, and the service tells no times')`
+    model: One two three four five. Six seven eight nine ten.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.05  heard: One tw
+    0.85       stt voice
+    0.85       agent ducks
+    1.05       agent pauses
+    1.20       stt interim: one
+    1.50       stt interim: one stop
+    1.50       turn ends (interrupted)
+    1.50       agent is cut off
+    1.70       stt silence
+    1.90       stt final: one stop
+    1.90       ignored (echo): one
+    1.90       turn ends (cancelled)
+    8.00       end
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One—
+  `;
+
+  scene('cuts at once if it is "stop", though the agent broke off in the second word')`
+    model: One two three four five. Six seven eight nine ten.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-1.05  heard: One tw
+    0.85       stt voice
+    0.85       agent ducks
+    1.05       agent pauses
+    1.60       stt interim: one two stop
+    1.60       turn ends (interrupted)
+    1.60       agent is cut off
+    1.70       stt silence
+    1.90       stt final: one two stop
+    1.90       ignored (echo): one two
+    1.90       turn ends (cancelled)
+    8.00       end
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One—
+  `;
+
+  scene('cuts at once if it is "stop", and nobody answers what is still heard of them then')`
+    model: One two three four five. Six seven eight nine ten.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-2.30  heard: One two three four five. Six se
+    1.40       stt interim: one two three
+    2.30       stt interim: one two three four stop
+    2.30       agent ducks
+    2.30       turn ends (interrupted)
+    2.30       agent is cut off
+    2.60       stt interim: one two three four stop five
+    2.90       stt final: One two three four stop five six.
+    2.90       ignored (echo): One two three four
+    2.90       turn ends (cancelled)
+    8.00       end
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three four five. Six—
+  `;
+
+  scene('cuts and is answered without them')`
+    model: One two three four five. Six seven eight nine ten.
+    model: At noon.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-2.20  heard: One two three four five. Six
+    1.40       stt interim: one two
+    1.70       stt interim: one two three
+    2.00       stt interim: one two three when
+    2.00       agent ducks
+    2.20       agent pauses
+    2.30       stt interim: one two three when is lunch
+    2.30       turn ends (interrupted)
+    2.30       agent is cut off
+    2.60       stt final: One two three, when is lunch?
+    2.60       ignored (echo): One two three
+    2.60       turn: when is lunch?
+    2.77-3.17  heard: At noon.
+
+    asked: 2
+    history:
+      user: Count.
+      agent: One two three four five. Six—
+      user: when is lunch?
+      agent: At noon.
+  `;
+
+  scene('is the answer to the question that they are')`
+    model: We have two of them. Do you want the red one or the blue one?
+    model: Blue it is.
+
+    0.00       user: A coat.
+    0.85       turn: A coat.
+    1.05-4.10  heard: We have two of them. Do you want the red one or the blue one?
+    2.70       stt interim: two of them do you
+    3.30       stt interim: two of them do you want the red one
+    4.20       stt interim: two of them do you want the red one or the blue one
+    4.50       stt interim: two of them do you want the red one or the blue one the
+    4.80       stt interim: two of them do you want the red one or the blue one the blue one
+    5.10       stt final: Two of them. Do you want the red one or the blue one? The blue one.
+    5.10       ignored (echo): Two of them. Do you want the red one or the blue one
+    5.10       turn: The blue one.
+    5.28-5.83  heard: Blue it is.
+
+    asked: 2
+    history:
+      user: A coat.
+      agent: We have two of them. Do you want the red one or the blue one?
+      user: The blue one.
+      agent: Blue it is.
+  `;
+
+  scene('is the answer if it is "yes", said before the end of the question')`
+    model: One is free at nine. Shall I book it?
+    model: Booked.
+
+    0.00       user: A table.
+    0.85       turn: A table.
+    1.05-2.90  heard: One is free at nine. Shall I book it?
+    1.90       stt interim: one is free at nine
+    2.40       stt final: One is free at nine. Yes.
+    2.40       ignored (echo): One is free at nine
+    2.90       turn: Yes.
+    3.06-3.41  heard: Booked.
+
+    asked: 2
+    history:
+      user: A table.
+      agent: One is free at nine. Shall I book it?
+      user: Yes.
+      agent: Booked.
+  `;
+
+  scene('cuts nothing if it may be one of them, misheard')`
+    model: One two three four five. Six seven eight nine ten.
+
+    0.00       user: Count.
+    0.55       turn: Count.
+    0.75-2.20  heard: One two three four five. Six
+    1.40       stt interim: one two
+    1.70       stt interim: one two three
+    2.00       stt interim: one two three for
+    2.00       agent ducks
+    2.20       agent pauses
+    2.30       stt interim: one two three four five
+    2.30       agent goes on
+    2.30-3.35  heard: seven eight nine ten.
+    2.60       stt final: One two three four hive.
+    2.60       ignored (echo): One two three four hive.
+    8.00       end
+
+    asked: 1
+    history:
+      user: Count.
+      agent: One two three four five. Six seven eight nine ten.
+  `;
+
+  scene('cuts at once if it is 「待って」', { languages: ['ja'] })`
+    locale: ja-JP
+    model: お荷物は月曜日の朝に届きます。ご在宅ください。
+
+    0.00       user: いつ？
+    0.85       turn: いつ？
+    1.00-1.80  heard: お荷物は月曜日の朝に届きます。ご
+    1.50       stt interim: お荷物は
+    1.80       stt interim: お荷物は月曜日待って
+    1.80       agent ducks
+    1.80       turn ends (interrupted)
+    1.80       agent is cut off
+    2.10       stt final: お荷物は月曜日、待って。
+    2.10       ignored (echo): お荷物は月曜日
+    2.10       turn ends (cancelled)
+
+    asked: 1
+    history:
+      user: いつ？
+      agent: お荷物は月曜日の朝に届きます。ご—
+  `;
+});
+
 describe('while the agent thinks', () => {
   scene('"stop" ends that, and nobody answers')`
     model: (stalls)

@@ -3,7 +3,9 @@
  * the guides.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { silence } from 'rxvoice/endpointing';
+import { NEVER } from 'rxjs';
+import { scorer, silence, textScorer } from 'rxvoice/endpointing';
+import { wakePhrase } from 'rxvoice/operators';
 import { diagram } from './support/diagram.ts';
 import { play, type SceneOptions } from './support/scene.ts';
 import { parseScript } from './support/script.ts';
@@ -85,6 +87,97 @@ const scripts: Readonly<Record<string, readonly [script: string, options?: Scene
      0.00 user: Count.
      1.70 stt interim: one two three
      2.40 stt final: one two three four five`,
+  ],
+  scorer: [
+    `model: Booked.
+     0.00 user: A table and
+     2.20 user: a chair.`,
+    { endpointing: scorer(textScorer('en')) },
+  ],
+  bounds: [
+    `model: Booked.
+     0.00 user: A table
+     1.30 user: for two.`,
+    { endpointing: { minMs: 800 } },
+  ],
+  unclear: [
+    `${count}
+     0.00 user: Count.
+     1.50 user coughs`,
+    { bargeIn: 'immediate', onUnclear: () => 'Sorry?', turnTaking: { sttTimeoutMs: 1_000 } },
+  ],
+  repeated: [
+    `model: It is noon.
+     0.00 user: What time is it?
+     3.00 stt repeats itself`,
+  ],
+  'no final': [
+    `model: Booked.
+     0.00 stt voice
+     0.60 stt interim: A table
+     0.90 stt interim: A table for two`,
+    { turnTaking: { sttTimeoutMs: 1_000 } },
+  ],
+  away: [
+    `model: Booked.
+     0.00 stt voice
+     0.60 stt interim: A table
+     0.80 stt drops
+     1.60 stt returns
+     1.90 stt final: A table for two.`,
+  ],
+  wait: [
+    `${count}
+     model: Friday is free.
+     0.00 user: Count.
+     1.50 user: Wait, what about Friday?`,
+  ],
+  short: [
+    `model: One two three four five.
+     model: It is.
+     0.00 user: Count.
+     1.20 user: Is that all?`,
+    { bargeIn: { minWords: 4 } },
+  ],
+  'echo and stop': [
+    `${count}
+     0.00 user: Count.
+     1.40 stt interim: one two three
+     2.20 stt interim: one two three four five stop
+     2.60 stt final: one two three four five stop`,
+  ],
+  tool: [
+    `model: (calls weather)
+     model: Rain, in Rome and in Paris.
+     tool: weather takes 2.50, gives: rain
+     0.00 user: Rome?
+     1.00 user: And Paris?`,
+  ],
+  noise: [
+    `${count}
+     0.00 user: Count.
+     1.50 user makes noise for 3.00`,
+    { bargeIn: { maxPauseMs: 1_500 } },
+  ],
+  greeting: [
+    `greeting: This call is recorded. Please say your name and your number, slowly.
+     model: At nine.
+     0.40 user: It is me.
+     2.20 user: When do you open tomorrow?`,
+    { bargeIn: { greeting: { minWords: 5 } } },
+  ],
+  immediate: [
+    `${count}
+     model: Four.
+     0.00 user: Count.
+     1.50 user: How far?`,
+    { bargeIn: 'immediate' },
+  ],
+  'wake phrase': [
+    `model: It is noon.
+     0.00 user: Where is my hat?
+     2.00 user: Hey Nova, what time is it?`,
+    { hearing: (heard$) => heard$.pipe(wakePhrase('hey Nova', { sleep$: NEVER })) },
   ],
   uninterruptible: [
     `model: On its way.

@@ -21,6 +21,11 @@ describe('decisions', () => {
         { type: 'preflight.discarded', reason: 'resumed', wastedTokens: 4 },
         { type: 'input.listening', listening: false },
         { type: 'transcript.timeout', text: '' },
+        { type: 'agent.handoff', to: 'billing', from: 'desk' },
+        { type: 'user.language', language: 'es' },
+        { type: 'user.away', awayMs: 30_000 },
+        { type: 'guard.acted', side: 'input', rule: 'card', action: 'mask' },
+        { type: 'provider.lost', provider: 'AlphaFlux', message: 'no connection' },
       ].map(told),
     ).toEqual([
       'turn: The turn ends as merged; its words joined the next turn: nothing of an answer was heard',
@@ -30,6 +35,11 @@ describe('decisions', () => {
       'preflight: Discarded as resumed; the user goes on; 4 wasted tokens',
       'listening: The user is not heard; a listening policy says so: the service hears silence',
       'turn: Gave up waiting: no words; the words did not come in time',
+      'turn: billing answers from now on; desk handed over',
+      'turn: The agent speaks es from now on; so does the user',
+      'turn: The user is away; the user was silent for 30 s',
+      'turn: A guard has acted: mask; card found something in what the user says',
+      'services: AlphaFlux is lost; no connection',
     ]);
   });
 

@@ -60,7 +60,15 @@ const decisions: { readonly [T in VoiceEventType]?: (event: VoiceEvent<T>) => To
   'turn.committed': ({ text, endedBy }) => ['turn', `The turn is over: ${quoted(text)}`, enders[endedBy]],
   'turn.ended': ({ reason }) => ['turn', `The turn ends as ${reason}`, ends[reason]],
   'transcript.timeout': ({ text }) => ['turn', `Gave up waiting: ${quoted(text)}`, 'the words did not come in time'],
+  'guard.acted': ({ side, rule, action }) => [
+    'turn',
+    `A guard has acted: ${action}`,
+    `${rule} found something in what the ${side === 'input' ? 'user' : 'agent'} says`,
+  ],
+  'agent.handoff': ({ to, from = 'the first agent' }) => ['turn', `${to} answers from now on`, `${from} handed over`],
+  'user.language': ({ language }) => ['turn', `The agent speaks ${language} from now on`, 'so does the user'],
   'user.idle': ({ idleMs }) => ['turn', 'The user is idle', `nobody spoke for ${Math.round(idleMs / 1000)} s`],
+  'user.away': ({ awayMs }) => ['turn', 'The user is away', `the user was silent for ${Math.round(awayMs / 1000)} s`],
   'preflight.started': ({ text }) => [
     'preflight',
     `Preparing an answer to ${quoted(text)}`,
@@ -77,7 +85,11 @@ const decisions: { readonly [T in VoiceEventType]?: (event: VoiceEvent<T>) => To
   ],
   'bargeIn.suspected': () => ['barge-in', 'Suspected: the agent turns itself down', 'a voice'],
   'bargeIn.paused': () => ['barge-in', 'Paused', 'the voice has not stopped'],
-  'bargeIn.resumed': () => ['barge-in', 'Resumed at the same sample', 'a false alarm: no words followed'],
+  'bargeIn.resumed': () => [
+    'barge-in',
+    'Resumed at the same sample',
+    'a false alarm: no words, or none that interrupt',
+  ],
   'bargeIn.confirmed': ({ detectMs, cutMs }) => [
     ...(['barge-in', 'Confirmed: the agent was cut off'] as const),
     `words, ${ms(detectMs)} after the first sign; silent ${ms(cutMs)} later`,
@@ -93,6 +105,7 @@ const decisions: { readonly [T in VoiceEventType]?: (event: VoiceEvent<T>) => To
     ...(['services', `${provider} reconnects, attempt ${attempt}`] as const),
     'the connection was lost; what was not final is sent again',
   ],
+  'provider.lost': ({ message, provider = '' }) => ['services', `${provider} is lost`, message],
   'provider.fallback': ({ from, to, message = 'it works again' }) => [
     'services',
     `${to} takes over from ${from}`,
