@@ -100,6 +100,12 @@ const scripts: Readonly<Record<string, readonly [script: string, options?: Scene
      1.30 user: for two.`,
     { endpointing: { minMs: 800 } },
   ],
+  longest: [
+    `model: I see.
+     model: It goes on.
+     0.00 user: this goes on and on and on`,
+    { endpointing: { maxTurnMs: 1_500 } },
+  ],
   unclear: [
     `${count}
      0.00 user: Count.
