@@ -441,7 +441,7 @@ describe('byRequests: time-outs and retries', () => {
       const pieces = [file.slice(0, size), file.slice(size)].filter(({ length }) => length > 0);
       const { clock, outcome } = await speaking(() => of(...pieces.map((data) => ({ type: 'audio', data }) as const)));
       await clock.advance(2_000);
-      expect([outcome.error?.code, outcome.done]).toEqual(['protocol', false]);
+      expect([outcome.attempts, outcome.error?.code, outcome.done]).toEqual([2, 'protocol', false]);
     }
   });
 
