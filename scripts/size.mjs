@@ -20,6 +20,8 @@ const aims = {
   more: { gate: 2_500, goal: 1_500 },
   /** A page of a pipeline that runs on a server (P28). */
   remote: { gate: 15_000, goal: 12_000 },
+  /** A page that writes and reads, with a service's model (P28). */
+  text: { gate: 24_000, goal: 20_000 },
 };
 const twice = ({ gate, goal }) => ({ gate: 2 * gate, goal: 2 * goal });
 const isBig = (kind) => kind === 'agent' || kind === 'platform';
@@ -121,6 +123,8 @@ for (const { name, kind } of providers.filter((each) => !combination.includes(ea
   const aim = isBig(kind) ? twice(aims.more) : aims.more;
   add('P21', `${name}, one more`, { bytes: more.bytes - all.bytes, later }, aim);
 }
+const textOnly = ['Pipeline', 'TextInput', 'MuLLM', 'TextOutput'];
+add('P28', `${textOnly.join(' + ')}, without RxJS`, await measure(textOnly, ['rxjs']), aims.text);
 add('P28', 'rxvoice/remote, without RxJS', await measure([], ['rxjs'], ['dist/remote/index.js']), aims.remote);
 for (const { name } of providers) {
   const bundle = await measure([name], ['rxjs']);

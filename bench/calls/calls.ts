@@ -145,6 +145,11 @@ export async function voices({ quick = false }: CallsOptions = {}): Promise<Benc
   }
   return [
     {
+      ...{ id: 'P16', name: 'barge-in, voice to clear, p50', unit: 'ms', value: median(taken) },
+      // Only p99 has a gate of its own, and no median lies above it.
+      ...{ gate: 10, goal: 1, better: 'lower', detail: figures(taken) },
+    },
+    {
       ...{ id: 'P16', name: 'barge-in, voice to clear, p99', unit: 'ms', value: percentile(taken, 0.99) },
       ...{ gate: 10, goal: 5, better: 'lower', detail: figures(taken) },
     },

@@ -11,7 +11,7 @@ serve({
   open: async (addresses: SandboxAddresses) => {
     const services = await openServices({}, addresses);
     switchboard = await Switchboard.open({
-      ...{ services, greeting, maxCalls: Infinity },
+      ...{ services, greeting, maxCalls: Number.MAX_SAFE_INTEGER },
       answered: (pipeline, phone) => {
         pipeline.on('session.closed', () => {
           const { call } = 'getHeaders' in phone ? phone.getHeaders() : phone.getCustomParameters();
