@@ -58,6 +58,26 @@ describe('a webhook of the platform', () => {
     ['a start in an object', webhook('meeting.rtms_started', { object: stream }), { type: 'started', target }],
     ['a start of a webinar', webhook('webinar.rtms_started', stream), { type: 'started', target }],
     [
+      'a start of a webinar with an id of its own',
+      webhook('webinar.rtms_started', { ...stream, meeting_uuid: undefined, webinar_uuid: 'w/1==' }),
+      { type: 'started', target: { ...target, meetingUuid: 'w/1==' } },
+    ],
+    [
+      'a start of a session',
+      webhook('session.rtms_started', { object: { ...stream, meeting_uuid: undefined, session_id: 's/1==' } }),
+      { type: 'started', target: { ...target, meetingUuid: 's/1==', sessionId: 's/1==' } },
+    ],
+    [
+      'a start of an engagement',
+      webhook('contact_center.voice_rtms_started', { ...stream, meeting_uuid: undefined, engagement_id: 'e-1' }),
+      { type: 'started', target: { ...target, meetingUuid: 'e-1' } },
+    ],
+    [
+      'a stop of an engagement',
+      webhook('contact_center.voice_rtms_stopped', stream),
+      { type: 'stopped', rtmsStreamId: stream.rtms_stream_id },
+    ],
+    [
       'a stop',
       webhook('meeting.rtms_stopped', { ...stream, stop_reason: 6 }),
       { type: 'stopped', rtmsStreamId: stream.rtms_stream_id, stopReason: 6 },

@@ -2,7 +2,11 @@ import { inspect } from 'node:util';
 import type { AudioChunk } from '../../../lib/audio/types.ts';
 import type { VoiceError } from '../../../lib/core/errors.ts';
 import type { ConnectionEvent } from '../../../lib/core/roles.ts';
-import { MeetingInputD, type MeetingInputDConfig } from '../../../lib/providers/platform/meeting-input-d.ts';
+import {
+  MeetingInputD,
+  type MeetingInputDConfig,
+  type MeetingTarget,
+} from '../../../lib/providers/platform/meeting-input-d.ts';
 import type { MeetingEnd, SpeakerAudio } from '../../../lib/providers/platform/meeting-input.ts';
 import type { ReconnectingSocketOptions } from '../../../lib/transport/reconnecting-socket.ts';
 import { FakeSockets, type FakeSocket } from '../../transport/fake-sockets.ts';
@@ -74,8 +78,10 @@ async function listening(config: Partial<MeetingInputDConfig> = {}) {
     await clock.advance(0);
     return socket(index);
   };
-  const join = async (): Promise<{ connected: Promise<void>; signaling: FakeSocket; stream: FakeSocket }> => {
-    const connected = input.connect(target);
+  const join = async (
+    more: Partial<MeetingTarget> = {},
+  ): Promise<{ connected: Promise<void>; signaling: FakeSocket; stream: FakeSocket }> => {
+    const connected = input.connect({ ...target, ...more });
     await until(() => input.sockets.all.length > 0);
     const signaling = await signal();
     return { connected, signaling, stream: await flow() };
@@ -114,6 +120,18 @@ describe('MeetingInputD', () => {
       },
     ]);
     expect([socket(0).request.headers, socket(0).request.protocols]).toEqual([undefined, undefined]);
+    await leave();
+  });
+
+  it('names the session of a video app in the signaling handshake, and in no other', async () => {
+    const { join, leave } = await listening();
+    const { connected, signaling, stream } = await join({ sessionId: target.meetingUuid });
+    await connected;
+    expect(json(signaling)[0]).toEqual({
+      ...{ msg_type: 1, protocol_version: 1, sequence: 1, ...ids, signature, buffer_data: false },
+      session_id: target.meetingUuid,
+    });
+    expect(json(stream)[0]).not.toHaveProperty('session_id');
     await leave();
   });
 

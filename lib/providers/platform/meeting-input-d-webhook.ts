@@ -64,13 +64,19 @@ export async function readMeetingInputDWebhook(
   }
   // Older versions have the fields flat, newer ones in `object`.
   const stream = asObject(payload['object']) ?? payload;
-  const meetingUuid = asString(stream['meeting_uuid']);
+  // What Zoom calls a meeting's id differs by product.
+  const sessionId = asString(stream['session_id']);
+  const meetingUuid =
+    asString(stream['meeting_uuid']) ??
+    asString(stream['webinar_uuid']) ??
+    sessionId ??
+    asString(stream['engagement_id']);
   const rtmsStreamId = asString(stream['rtms_stream_id']);
   const serverUrl = asString(stream['server_urls']);
-  if (event.endsWith('.rtms_started') && meetingUuid && rtmsStreamId && serverUrl) {
-    return { type: 'started', target: { meetingUuid, rtmsStreamId, serverUrl } };
+  if (/[._]rtms_started$/.test(event) && meetingUuid && rtmsStreamId && serverUrl) {
+    return { type: 'started', target: { meetingUuid, rtmsStreamId, serverUrl, ...(sessionId && { sessionId }) } };
   }
-  if (event.endsWith('.rtms_stopped') && rtmsStreamId) {
+  if (/[._]rtms_stopped$/.test(event) && rtmsStreamId) {
     const stopReason = asNumber(stream['stop_reason']);
     return { type: 'stopped', rtmsStreamId, ...(stopReason !== undefined && { stopReason }) };
   }

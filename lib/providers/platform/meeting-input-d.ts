@@ -39,8 +39,10 @@ export interface MeetingInputDConfig extends Pick<RemoteConfig, 'allowInsecure' 
 
 /** The stream to follow, as named by the platform's webhook. */
 export interface MeetingTarget {
-  /** `meeting_uuid`, unchanged. */
+  /** `meeting_uuid`, unchanged; else a webinar's `webinar_uuid`, a session's `session_id`, an `engagement_id`. */
   readonly meetingUuid: string;
+  /** `session_id` of a Video SDK session, whose handshake names it. Default: none. */
+  readonly sessionId?: string;
   /** `rtms_stream_id`. */
   readonly rtmsStreamId: string;
   /** `server_urls`; of several separated by commas, the first is used. */
@@ -149,7 +151,7 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
     return {};
   }
 
-  async #connect({ meetingUuid, rtmsStreamId, serverUrl }: MeetingTarget): Promise<void> {
+  async #connect({ meetingUuid, sessionId, rtmsStreamId, serverUrl }: MeetingTarget): Promise<void> {
     this.assertReady('connect');
     if (this.#connecting) {
       throw this.error(`${this.name} already follows another stream: use one provider per stream`, {
@@ -167,6 +169,7 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
       const stream = new MeetingStreamD({
         url,
         meetingUuid,
+        sessionId,
         rtmsStreamId,
         bufferData,
         reconnect,

@@ -72,6 +72,8 @@ const stopReasons: Readonly<Record<string, string>> = {
 export interface MeetingStreamDOptions {
   readonly url: URL;
   readonly meetingUuid: string;
+  /** Of a Video SDK session. */
+  readonly sessionId: string | undefined;
   readonly rtmsStreamId: string;
   readonly signature: string;
   /** `media_params.audio`. */
@@ -135,7 +137,7 @@ export class MeetingStreamD {
       ...shared,
       provider: transport.provider,
       request: () => Promise.resolve({ url }),
-      opening: () => [this.#handshake(1, 1, { buffer_data: options.bufferData })],
+      opening: () => [this.#handshake(1, 1, { session_id: options.sessionId, buffer_data: options.bufferData })],
       isReady: (data) => isAccepted(data, 2),
     });
     this.#media = new ReconnectingSocket({
