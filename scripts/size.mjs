@@ -1,6 +1,7 @@
 /**
  * What an application pays: minified and gzipped browser bundles of `dist` (benchmarks P19 to P21, P28). Counted is what the
- * page loads at first; what the library loads later, on demand, is named beside it. A figure above its gate fails.
+ * page loads at first; what the library loads later, on demand, is named beside it. A figure above its gate fails, and so
+ * does a feature that the combination does not import and yet loads, at first or later.
  * `--json` prints the figures, `--files` also what the combination is made of.
  */
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
@@ -28,6 +29,17 @@ const isBig = (kind) => kind === 'agent' || kind === 'platform';
 
 const combination = ['Pipeline', 'AlphaSTT', 'MuLLM', 'AlphaTTS', 'MicrophoneInput', 'BrowserAudioOutput'];
 const load = (file) => import(pathToFileURL(join(root, 'dist', file)));
+
+/** What an application imports by itself: a pipeline without it may not hold a byte of it. */
+const features =
+  /^dist\/(?:features|evaluation|nats|opentelemetry|proxy|react|remote|testing)\/|^dist\/text\/(?:guard|pronunciations|spoken-forms|spoken\/|ssml)/;
+
+/** Features and a file of each, which must be seen where it is imported: else the check of all of them is blind. */
+const probes = {
+  captions: 'dist/features/captions.js',
+  guard: 'dist/text/guard.js',
+  spokenForms: 'dist/text/spoken/reader.js',
+};
 
 /** Optional packages, which an application brings or not: an import of them stays one. */
 const packagesLater = {
@@ -75,7 +87,15 @@ async function measure(names, external = [], own = []) {
   const bytes = gzipSync(text.replaceAll(/(?:import|export)\{[^}]*\}(?:from"[^"]*")?;\n?|import"[^"]*";/g, ''), {
     level: 9,
   });
-  return { bytes: bytes.length, later: [...new Set(later)], files };
+  const all = new Set(first);
+  for (const name of all) {
+    for (const { path } of metafile.outputs[name].imports) if (metafile.outputs[path]) all.add(path);
+  }
+  const strays = [...all]
+    .flatMap((name) => Object.entries(metafile.outputs[name].inputs))
+    .filter(([file, { bytesInOutput }]) => bytesInOutput > 0 && features.test(file))
+    .map(([file]) => file);
+  return { bytes: bytes.length, later: [...new Set(later)], files, features: [...new Set(strays)] };
 }
 
 if (!existsSync(join(root, 'dist/index.js'))) throw new Error('There is no dist: npm run build');
@@ -138,9 +158,16 @@ for (const { name } of providers) {
   add('P20', `${name} alone, without RxJS`, bundle, aims.alone[onSocket ? 'websocket' : 'rest']);
 }
 
+// What a pipeline pays for features that it does not import: nothing.
+const faults = own.features.map((file) => `${file} is loaded by a pipeline that does not import it`);
+for (const [name, file] of Object.entries(probes)) {
+  const { features: seen } = await measure([...combination, name], ['rxjs']);
+  if (!seen.includes(file)) faults.push(`${file} is not seen where ${name} is imported`);
+}
+
 const failed = rows.filter(({ bytes, gate = Infinity }) => bytes > gate);
 if (process.argv.includes('--json')) {
-  console.log(JSON.stringify({ combination, rows, files: own.files }, null, 2));
+  console.log(JSON.stringify({ combination, rows, faults, files: own.files }, null, 2));
 } else {
   const kB = (bytes) => `${(bytes / 1000).toFixed(2)} kB`;
   const against = (word, bytes, most) =>
@@ -150,10 +177,13 @@ if (process.argv.includes('--json')) {
     const loadsLater = later.length > 0 ? `; later ${later.join(', ')}` : '';
     console.log(`${id} ${kB(bytes).padStart(8)}  ${verdicts}  ${name}${loadsLater}`);
   }
+  const checked = 'a pipeline loads nothing of the features that it does not import, at first or later';
+  for (const line of faults.length > 0 ? faults.map((fault) => `✗ ${fault}`) : [`✓ ${checked}`]) console.log(line);
   if (process.argv.includes('--files')) {
     console.log('\nThe combination without RxJS, minified bytes by file:');
     for (const { file, bytes } of own.files) console.log(`${String(bytes).padStart(7)}  ${file}`);
   }
-  console.log(`\n${rows.length - failed.length} passed, ${failed.length} failed`);
+  const passed = rows.length - failed.length + (faults.length > 0 ? 0 : 1);
+  console.log(`\n${passed} passed, ${failed.length + faults.length} failed`);
 }
-process.exitCode = failed.length > 0 ? 1 : 0;
+process.exitCode = failed.length + faults.length > 0 ? 1 : 0;

@@ -91,6 +91,27 @@ describe('a guard', () => {
     expect(asked).toBe(0);
   });
 
+  it('of what a hook says in place of an answer', async () => {
+    for (const [action, said] of [
+      ['replace', 'Ask … instead.'],
+      ['cut', 'Let us talk of else.'],
+      ['end', ''],
+    ] as const) {
+      const rig = await call({
+        text: [markdown(), guard({ rules, action, say: 'Let us talk of else.' })],
+        onUserTurn: () => ({ refuse: 'Ask a@example.com instead.' }),
+      });
+      rig.pipeline.send('Hello');
+      await rig.scheduler.advance(10_000);
+      expect(heard(rig)).toBe(said);
+      expect(told(rig)).not.toMatch(/example/);
+      expect(JSON.stringify(rig.pipeline.history.messages())).not.toMatch(/example/);
+      expect(acted(rig)).toEqual([`output mail ${action}`]);
+      expect(reasons(rig)).toEqual(['refused']);
+      await over(rig);
+    }
+  });
+
   it('of input: a moderation that hangs blocks, and a hook that hangs lets nothing past it', async () => {
     const never = (): Promise<never> => new Promise(() => undefined);
     const blocked = await call({ text: [guard({ sides: ['input'], moderate: never, action: 'end' })] });

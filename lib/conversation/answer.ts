@@ -1,7 +1,9 @@
-import { finalize, Observable, of, ReplaySubject, Subscription, tap } from 'rxjs';
+import { finalize, Observable, of, ReplaySubject, Subscription, tap, type SchedulerLike } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
-import type { TokenUsage } from '../core/messages.ts';
+import type { LLMEvent, TokenUsage } from '../core/messages.ts';
 import type { ProviderRole } from '../core/roles.ts';
+import { feed } from '../stream/feed.ts';
+import { guardedOutput } from '../text/text-transform.ts';
 import { withAnswer, type ActiveAgent } from './active-agent.ts';
 import type { Emit } from './event-bus.ts';
 import { generateAnswer, type GenerationContext, type GenerationStep, type RunningTools } from './generation.ts';
@@ -89,7 +91,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
     };
     const publish = (step: GenerationStep): void => {
       if (step.type === 'refused') report({ type: 'answer.refused', candidate: id });
-      else if (refusal === undefined) tell(step, log.parts[step.part], turnId, emit);
+      else if (refusal === undefined || step.type === 'guarded') tell(step, log.parts[step.part], turnId, emit);
     };
     /** A step's event precedes its speech, and no event is published before the gate opens. */
     const take = (step: GenerationStep): void => {
@@ -148,7 +150,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         for (const words of context.joined.splice(0)) history.addUser(words, [], facts());
       },
     });
-    const step$ = refusal === undefined ? asked$ : of(...wordsOf(refusal, agent()));
+    const step$ = refusal === undefined ? asked$ : refuse(refusal, agent(), scheduler);
     generating.add(
       step$.subscribe({
         next: take,
@@ -312,12 +314,28 @@ function remember(before: Log, { heard, interrupted }: SpeechResult, history: Hi
 }
 
 /** What is said without asking the model. */
-function wordsOf(text: string, agent: ActiveAgent): GenerationStep[] {
-  return [
-    { type: 'started', part: 0, stored: true, round: 1, agent },
-    { type: 'token', part: 0, text },
-    { type: 'ended', part: 0, text, finishReason: 'stop' },
-  ];
+function refuse(words: string, agent: ActiveAgent, scheduler: SchedulerLike): Observable<GenerationStep> {
+  return new Observable((subscriber) => {
+    const part = 0;
+    let text = '';
+    subscriber.next({ type: 'started', part, stored: true, round: 1, agent });
+    const guarded$ = guardedOutput(of<LLMEvent>({ type: 'token', text: words }), agent.text, {
+      scheduler,
+      tell: (report) => subscriber.next({ type: 'guarded', part, report }),
+      end: () => subscriber.next({ type: 'refused', part }),
+    });
+    feed(guarded$, subscriber, {
+      next: (event) => {
+        if (event.type !== 'token') return;
+        text += event.text;
+        subscriber.next({ type: 'token', part, text: event.text });
+      },
+      complete: () => {
+        subscriber.next({ type: 'ended', part, text, finishReason: 'stop' });
+        subscriber.complete();
+      },
+    });
+  });
 }
 
 function joined(systemPrompt: string | undefined, context: string | undefined): string | undefined {
