@@ -503,6 +503,13 @@ describe('Playout', () => {
       expect(events.at(-1)).toEqual({ type: 'finished', positionMs: 1000, at: 1090 });
     });
 
+    it('gives what was heard its times without a gap, however late the echoes come', () => {
+      const { clock, playout, heard } = echoing(90);
+      playout.play(of(speech(1000))).subscribe();
+      clock.flush();
+      expect(heard.map(({ timestamp }) => timestamp)).toEqual(Array.from({ length: 50 }, (_, index) => index * 20));
+    });
+
     it('finishes by the clock and 2 s when the peer never echoes', () => {
       const { clock, playout, types, at } = bench({ leadMs: 200 }, { clear: true, mark: true });
       playout.play(of(speech(500))).subscribe();

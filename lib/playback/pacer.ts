@@ -10,11 +10,13 @@ export class Pacer {
   readonly #clock: PlaybackClock;
   readonly #leadMs: number;
   #originMs: number;
+  /** The origin of {@link timeOf}: what the receiver reports late has sounded without a gap all the same. */
+  #soundOriginMs: number;
 
   constructor(clock: PlaybackClock, leadMs: number) {
     this.#clock = clock;
     this.#leadMs = leadMs;
-    this.#originMs = clock.now();
+    this.#originMs = this.#soundOriginMs = clock.now();
   }
 
   /** The position now sounding if everything was sent in time, in milliseconds. */
@@ -25,7 +27,7 @@ export class Pacer {
   /** Starts the clock: the audio at this position is the next to be sent, and sounds now. */
   seek(positionMs: number): void {
     this.sentMs = positionMs;
-    this.#originMs = this.#clock.now() - positionMs;
+    this.#originMs = this.#soundOriginMs = this.#clock.now() - positionMs;
   }
 
   /** Called before sending after a gap: the next audio sounds now, not in the past. */
@@ -38,9 +40,9 @@ export class Pacer {
     this.#originMs = Math.max(this.#originMs, this.#clock.now() - positionMs);
   }
 
-  /** When the audio at a position sounds, on the scheduler's clock. */
+  /** When the audio at a position sounds at this end, on the scheduler's clock. */
   timeOf(positionMs: number): number {
-    return this.#clock.timestampOf(this.#originMs + positionMs);
+    return this.#clock.timestampOf(this.#soundOriginMs + positionMs);
   }
 
   /** Time until the clock reaches a position, in whole milliseconds. */
@@ -56,7 +58,7 @@ export class Pacer {
    */
   run(send: () => number | undefined): number {
     const late = this.positionMs + this.#leadMs - this.sentMs - Math.max(this.#leadMs, maxBurstMs);
-    if (late > 0) this.#originMs += late;
+    if (late > 0) this.#soundOriginMs = this.#originMs += late;
     let sent = 0;
     for (let wait = this.#wait(); ; wait = this.#wait()) {
       if (wait > 0) return wait;

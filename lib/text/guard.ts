@@ -56,9 +56,9 @@ const maxHeld = 300;
 const heldBack = 100;
 
 /**
- * Checks every text first: nothing unchecked is heard, emitted in an `llm.token` event, or remembered. Its place in the
- * list does not matter: it checks the text as the model writes it, and as it would be spoken. Events (`guard.acted`)
- * say what was done and by which rule, never what was said.
+ * Checks every text first: nothing of an answer is heard, emitted in an `llm.token` event, or remembered unchecked. Its
+ * place in the list does not matter: it checks the text as the model writes it, and as it would be spoken. Events
+ * (`guard.acted`) say what was done and by which rule, never what was said. The arguments of tool calls are not checked.
  *
  * @example
  * ```ts
