@@ -108,16 +108,16 @@ describe('cachedVoice', () => {
     ...{ text: 'Hello.', format: { encoding: 'linear16', sampleRate: 8_000, channels: 1 } },
     ...{ audio: new Uint8Array(160), words: [] },
   };
-  it.each<[string, unknown]>([
-    ['of another text', { ...whole, text: 'Goodbye.' }],
-    ['without audio', { ...whole, audio: new Uint8Array(0) }],
-    ['without a format', { ...whole, format: undefined }],
-    ['with words that are none', { ...whole, words: [{ text: 'Hello.' }] }],
-    ['that is no phrase', 'Hello.'],
-    ['that cannot be read', Promise.reject(new Error('bad sector'))],
+  it.each<[string, () => unknown]>([
+    ['of another text', () => ({ ...whole, text: 'Goodbye.' })],
+    ['without audio', () => ({ ...whole, audio: new Uint8Array(0) })],
+    ['without a format', () => ({ ...whole, format: undefined })],
+    ['with words that are none', () => ({ ...whole, words: [{ text: 'Hello.' }] })],
+    ['that is no phrase', () => 'Hello.'],
+    ['that cannot be read', () => Promise.reject(new Error('bad sector'))],
   ])('takes an entry %s for a phrase that it does not have', async (_, entry) => {
     const tts = fake();
-    await say(cachedVoice(tts, { store: { get: () => entry as CachedPhrase, set: () => undefined } }), 'Hello.');
+    await say(cachedVoice(tts, { store: { get: () => entry() as CachedPhrase, set: () => undefined } }), 'Hello.');
     expect(tts.pieces).toEqual(['Hello.']);
   });
 
