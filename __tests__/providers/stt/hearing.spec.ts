@@ -14,11 +14,11 @@ const context: STTContext<AlphaSTTConfig> = {
   words: () => [],
 };
 
-/** What a service's messages come to, by hand: no socket, no clock, no provider. */
+/** What a service's messages come to, by hand, one every two seconds: no socket, no clock, no provider. */
 function played(inputs: readonly HearingInput<AlphaSTTConfig>[], facts: Partial<STTContext<AlphaSTTConfig>> = {}) {
   const effects: HearingEffect[] = [];
-  inputs.reduce((hearing, input) => {
-    const [next, ...told] = hear(alphaWire, hearing, input, { ...context, ...facts });
+  inputs.reduce((hearing, input, index) => {
+    const [next, ...told] = hear(alphaWire, hearing, input, { ...context, now: index * 2_000, ...facts });
     effects.push(...told);
     return next;
   }, silentHearing(alphaWire.start()));
@@ -92,6 +92,8 @@ describe('hear(): one fold of a wire', () => {
     const inputs = [loud, words(''), loud, begin, loud, loud];
     expect(played(inputs, { config: { silenceTimeoutMs: 2_000 } })).toEqual(['dead']);
     expect(played(inputs, { config: { silenceTimeoutMs: false } })).toEqual([]);
+    // Sent all at once: nobody answers in no time.
+    expect(played(inputs, { config: { silenceTimeoutMs: 2_000 }, now: 0 })).toEqual([]);
   });
 
   it('what was final before is not said again', () => {

@@ -467,7 +467,7 @@ describe('StreamingSTT: a service that wants no more than it can hear', () => {
     await connected(test.stt);
     await test.clock.advance(8_000);
     expect(test.types()).toEqual(['connecting', 'connected']);
-    await test.clock.advance(2_000);
+    await test.clock.advance(2_500);
     expect(test.types().at(-1)).toBe('reconnecting');
     await end(test);
   });
@@ -508,16 +508,34 @@ describe('StreamingSTT: formats', () => {
   });
 });
 
+/** Sends each second once it has sounded: the tenth comes nine seconds after the first. */
+async function speak(seconds: number, { stt, clock }: { stt: TestSTT; clock: TestClock }): Promise<void> {
+  for (let second = 0; second < seconds; second++) {
+    await clock.advance(1_000);
+    stt.sendAudio({ data: voice(1_000) });
+  }
+}
+
 describe('StreamingSTT: a service that says nothing (F10)', () => {
   it('is replaced after ten seconds of speech, which the next connection hears again', async () => {
     const { stt, clock, errors, events } = await live();
     stt.sendAudio({ data: tape(500) });
-    for (let second = 0; second < 10; second++) stt.sendAudio({ data: voice(1_000) });
+    await speak(11, { stt, clock });
     expect(errors).toMatchObject([{ code: 'timeout', recoverable: true }]);
     expect(events.at(-1)).toMatchObject({ type: 'reconnecting', error: { code: 'timeout' } });
     await clock.advance(250);
     stt.sockets.last.accept();
-    expect(heard(stt.sockets.last.sent).length).toBe(10_500 * 16);
+    expect(heard(stt.sockets.last.sent).length).toBe(11_500 * 16);
+    await end({ stt, clock });
+  });
+
+  it('has ten seconds to answer, however fast a recording is sent', async () => {
+    const { stt, clock, errors } = await live();
+    for (let second = 0; second < 60; second++) stt.sendAudio({ data: voice(1_000) });
+    await speak(9, { stt, clock });
+    expect(errors).toEqual([]);
+    await speak(1, { stt, clock });
+    expect(errors).toMatchObject([{ code: 'timeout' }]);
     await end({ stt, clock });
   });
 
@@ -526,7 +544,7 @@ describe('StreamingSTT: a service that says nothing (F10)', () => {
     stt.promises = true;
     for (let time = 0; time < 3; time++) {
       await clock.advance(20_000);
-      for (let second = 0; second < 10; second++) stt.sendAudio({ data: voice(1_000) });
+      await speak(11, { stt, clock });
       await clock.advance(1_000);
       if (time < 2) stt.sockets.last.accept();
     }
@@ -540,14 +558,14 @@ describe('StreamingSTT: a service that says nothing (F10)', () => {
     let seconds = 0;
     for (let time = 0; time < 4; time++) {
       for (; errors.length === time; seconds++) {
-        stt.sendAudio({ data: voice(1_000) });
-        await clock.advance(1_000);
+        await speak(1, { stt, clock });
       }
       waits.push(seconds);
       seconds = 0;
+      await clock.advance(1_000);
       stt.sockets.last.accept();
     }
-    expect(waits).toEqual([10, 20, 40, 80]);
+    expect(waits).toEqual([11, 21, 41, 81]);
     expect([types().includes('lost'), errors.every(({ recoverable }) => recoverable)]).toEqual([false, true]);
     await end({ stt, clock });
   });
@@ -556,7 +574,10 @@ describe('StreamingSTT: a service that says nothing (F10)', () => {
     it(`Steady noise breaks no session, and is sent once: ${level} dBFS for ten minutes`, async () => {
       const { stt, clock, errors, types } = await live();
       const second = noise(1_000, level);
-      for (let count = 0; count < 600; count++) stt.sendAudio({ data: second });
+      for (let count = 0; count < 600; count++) {
+        await clock.advance(1_000);
+        stt.sendAudio({ data: second });
+      }
       expect([types(), errors]).toEqual([['connecting', 'connected'], []]);
       expect(stt.sockets.last.bytes.length).toBe(600 * 32_000);
       await end({ stt, clock });
@@ -566,22 +587,28 @@ describe('StreamingSTT: a service that says nothing (F10)', () => {
   it('is replaced when it does not answer a voice in steady noise', async () => {
     const { stt, clock, types } = await live();
     const rushing = noise(1_000, -34);
-    for (let count = 0; count < 60; count++) stt.sendAudio({ data: rushing });
-    for (let count = 0; count < 10; count++) stt.sendAudio({ data: voice(1_000) });
+    for (let count = 0; count < 60; count++) {
+      await clock.advance(1_000);
+      stt.sendAudio({ data: rushing });
+    }
+    await speak(11, { stt, clock });
     expect(types().at(-1)).toBe('reconnecting');
     await end({ stt, clock });
   });
 
   it('is left alone when nobody speaks, when it says anything, or when it may be silent', async () => {
     const quiet = await live();
-    for (let second = 0; second < 100; second++) quiet.stt.sendAudio({ data: new Uint8Array(32_000) });
+    for (let second = 0; second < 100; second++) {
+      await quiet.clock.advance(1_000);
+      quiet.stt.sendAudio({ data: new Uint8Array(32_000) });
+    }
     const talking = await live();
     for (let second = 0; second < 100; second++) {
-      talking.stt.sendAudio({ data: voice(1_000) });
+      await speak(1, talking);
       if (second % 5 === 0) talking.stt.sockets.last.say({ type: 'unknown' });
     }
     const allowed = await live({ silenceTimeoutMs: false });
-    for (let second = 0; second < 100; second++) allowed.stt.sendAudio({ data: voice(1_000) });
+    await speak(100, allowed);
     for (const { stt, clock, types } of [quiet, talking, allowed]) {
       expect(types()).toEqual(['connecting', 'connected']);
       await end({ stt, clock });

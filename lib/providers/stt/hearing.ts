@@ -41,6 +41,8 @@ export interface Hearing<S> {
 /** Voice sent to the service and not yet answered, in audio time (docs/faults.md, F10). */
 interface Watch {
   readonly unansweredMs: number;
+  /** When the first of it was sent, in the scheduler's milliseconds: a recording comes faster than it can be answered. */
+  readonly since?: number;
   /** Of services that may be silent about noise: the voices in it. */
   readonly voices: Voices;
   /** How many times in a row it exceeded the limit. */
@@ -335,21 +337,22 @@ function onSent<C extends StreamingSTTConfig, S>(
   wire: STTWire<C, S>,
   hearing: Hearing<S>,
   { frames }: Extract<HearingInput<C>, { type: 'sent' }>,
-  { config, format }: STTContext<C>,
+  { config, format, now }: STTContext<C>,
 ): HearingStep<S> {
   const limitMs: number | false = config.silenceTimeoutMs ?? wire.silenceTimeoutMs ?? 10_000;
   if (limitMs === false || !isPcmLike(format.encoding)) return [hearing];
   const promises = wire.promisesMessages?.(config) ?? false;
-  const { alarms } = hearing.watch;
+  const { alarms, since = now } = hearing.watch;
   const patienceMs = promises ? limitMs : limitMs * 2 ** alarms;
-  const watch = frames.reduce((before, frame) => {
+  const unanswered = frames.reduce((before, frame) => {
     const ms = durationMs(frame.length, format);
     if (before.unansweredMs < patienceMs * unmeasured) return { ...before, unansweredMs: before.unansweredMs + ms };
     if (promises) return isLoud(frame, format) ? { ...before, unansweredMs: before.unansweredMs + ms } : before;
     const voices = withVoices(before.voices, frame, format);
     return { ...before, voices, unansweredMs: before.unansweredMs + voices.ms - before.voices.ms };
   }, hearing.watch);
-  if (watch.unansweredMs < patienceMs) return [{ ...hearing, watch }];
+  const watch = { ...unanswered, since };
+  if (Math.min(watch.unansweredMs, now - since) < patienceMs) return [{ ...hearing, watch }];
   // The service's session state is worthless.
   const dead = { ...hearing, watch: { ...answered, alarms: alarms + 1 }, address: undefined };
   return [dead, { type: 'dead', isFinal: promises && alarms + 1 >= maxAlarms, limitMs: patienceMs }];

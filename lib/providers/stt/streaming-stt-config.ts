@@ -9,8 +9,8 @@ export interface StreamingSTTConfig extends RemoteConfig {
   /** Whether interim results are reported. Default: true. */
   readonly interimResults?: boolean;
   /**
-   * Milliseconds of speech without an answer after which the connection counts as dead; `false` for never. Default:
-   * 10,000, or more where a service answers late.
+   * Milliseconds of speech without an answer, however fast it was sent, after which the connection counts as dead; `false`
+   * for never. Default: 10,000, or more where a service answers late.
    */
   readonly silenceTimeoutMs?: number | false;
   /** Longest wait in `disconnect()` for the last results, in milliseconds. Default: 1,000. */
