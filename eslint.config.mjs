@@ -35,7 +35,7 @@ const strangers = {
   testing: ['transport', 'providers'],
   evaluation: ['transport', 'providers'],
   react: [
-    ...['audio', 'stream', 'text', 'transport', 'playback', 'operators', 'providers'],
+    ...['audio', 'stream', 'text', 'transport', 'operators', 'providers'],
     ...['endpointing', 'vad', 'testing', 'evaluation'],
   ],
   opentelemetry: [

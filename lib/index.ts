@@ -165,7 +165,8 @@ export type { PipelineOptions, PipelineUpdate } from './pipeline/pipeline-option
 export { Pipeline, type PipelineState } from './pipeline/pipeline.ts';
 export type { AnyProvider } from './pipeline/roles.ts';
 
-export { audioLevels, type AudioLevel, type AudioLevelsOptions, type LevelSource } from './features/audio-levels.ts';
+export { audioLevels, type AudioLevel, type AudioLevelsOptions, type LevelSource } from './playback/audio-levels.ts';
+export { microphonePermission, type MicrophonePermission } from './playback/microphone-permission.ts';
 export { background, mixable, type BackgroundOptions } from './features/background.ts';
 export type { BackgroundSound } from './features/background-loop.ts';
 export type { CallStateChange, MeetingPerson, MeetingPresence } from './core/calls.ts';
@@ -187,14 +188,7 @@ export type {
 } from './features/call-sink.ts';
 export { captions, type CaptionCue, type CaptionOptions } from './features/captions.ts';
 export type { CueWord } from './features/cues.ts';
-export {
-  audioDevices,
-  microphonePermission,
-  type AudioDevice,
-  type AudioDevices,
-  type AudioDevicesOptions,
-  type MicrophonePermission,
-} from './features/devices.ts';
+export { audioDevices, type AudioDevice, type AudioDevices, type AudioDevicesOptions } from './features/devices.ts';
 export { hangUpTool, type HangUpOptions } from './features/hang-up-tool.ts';
 export { MemoryHistory, type Eventually, type HistoryStore } from './features/history-store.ts';
 export { IndexedDbHistory } from './features/indexed-db-history.ts';

@@ -186,6 +186,44 @@ describe('the list of devices, in Chromium', () => {
     await page.close();
   });
 
+  it('are events of a pipeline: levels of both ends while they are wanted, and the permission', async () => {
+    const page = await browser.open();
+    const told = await page.evaluate(async () => {
+      const providers = [
+        ...[new rxvoice.MicrophoneInput(), new rxvoice.BrowserAudioOutput()],
+        ...[new fakes.FakeSTT(), new fakes.FakeLLM(), new fakes.FakeTTS()],
+      ];
+      const pipeline = new rxvoice.Pipeline({ providers });
+      const next = (type: 'input.level' | 'output.level') =>
+        new Promise<{ peak: number; rms: number }>((resolve) => {
+          const undo = pipeline.on(type, ({ peak, rms }) => {
+            if (peak === 0) return;
+            undo();
+            resolve({ peak, rms });
+          });
+        });
+      const types = new Set<string>();
+      pipeline.on('*', ({ type }) => types.add(type));
+      await pipeline.start();
+      const { permission } = await rxjs.firstValueFrom(
+        pipeline.input$.pipe(rxjs.filter((event) => event.type === 'input.permission')),
+      );
+      const input = await next('input.level');
+      const unwanted = types.has('output.level');
+      const speaking = next('output.level');
+      pipeline.say('One two three four five six seven eight nine ten.');
+      const output = await speaking;
+      await pipeline.dispose();
+      return { permission, input, output, unwanted };
+    });
+    expect(told).toMatchObject({ permission: 'granted', unwanted: false });
+    for (const { peak, rms } of [told.input, told.output]) {
+      expect(rms).toBeGreaterThan(0);
+      expect(rms).toBeLessThanOrEqual(peak);
+    }
+    await page.close();
+  });
+
   it('an iPhone plays although its silent switch is on, and through its loudspeaker while it records', async () => {
     const page = await browser.open();
     const told = await page.evaluate(async () => {

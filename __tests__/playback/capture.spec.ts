@@ -22,13 +22,18 @@ describe('Capture', () => {
     expect(seen).toEqual([1, 2, 3, 4]);
   });
 
-  it('drops the oldest beyond its limit, reporting it once', () => {
-    const overflows: number[] = [];
-    const capture = new Capture({ maxWaitingMs: 60, onOverflow: (ms) => overflows.push(ms) });
+  it('drops the oldest beyond its limit, reporting it once, and at the start how much it was', () => {
+    const [overflows, lost]: number[][] = [[], []];
+    const capture = new Capture({
+      maxWaitingMs: 60,
+      onOverflow: (ms) => overflows?.push(ms),
+      onDropped: (ms) => lost?.push(ms),
+    });
     const seen = listen(capture);
     for (const kind of [1, 2, 3, 4, 5]) capture.push(chunk(kind));
+    expect(lost).toEqual([]);
     capture.start();
-    expect([seen, overflows]).toEqual([[3, 4, 5], [60]]);
+    expect([seen, overflows, lost]).toEqual([[3, 4, 5], [60], [40]]);
   });
 
   it('keeps the order when a listener pushes while it is served what waited', () => {

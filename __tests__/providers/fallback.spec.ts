@@ -636,6 +636,18 @@ describe('fallback() of speech-to-text', () => {
     expect(results).toHaveLength(3);
   });
 
+  it('no service for more than 60 s: tells what of the audio is lost', () => {
+    first.fate = second.fate = 'hangs';
+    const lost: number[] = [];
+    stt.droppedMs$?.subscribe((ms) => lost.push(ms));
+    const second8k = (): void => stt.sendAudio({ data: new Uint8Array(16_000), metadata: textAudioFormat });
+    for (let seconds = 0; seconds < 60; seconds++) second8k();
+    expect(lost).toEqual([]);
+    second8k();
+    second8k();
+    expect(lost).toEqual([1_000, 1_000]);
+  });
+
   it('a connection that returns within 5 s is kept', async () => {
     await connected();
     first.connection$.next(again);

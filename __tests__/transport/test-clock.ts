@@ -2,6 +2,7 @@ import { VirtualTimeScheduler, type SchedulerAction, type Subscription } from 'r
 // What a pipeline loads when it is first needed is loaded beforehand: this clock does not wait for a file to be read.
 import '@cfworker/json-schema';
 import '../../lib/conversation/captions.ts';
+import '../../lib/playback/audio-levels.ts';
 
 /** The longest wait of a runtime's timers, in milliseconds (25 days); they take a longer one for none. */
 const longestWaitMs = 2 ** 31 - 1;

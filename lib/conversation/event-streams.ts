@@ -30,8 +30,8 @@ export const eventStreams = {
   captions$: ['caption.word'],
   history$: ['history.added', 'history.updated', 'history.truncated'],
   call$: ['dtmf.digit', 'call.state', 'speaker.active', 'meeting.joined', 'meeting.left', 'call.ended'],
-  input$: ['input.muted', 'input.listening', 'input.device'],
-  output$: ['output.device'],
+  input$: ['input.muted', 'input.listening', 'input.device', 'input.permission', 'input.level', 'input.overflow'],
+  output$: ['output.device', 'output.level'],
   metrics$: ['turn.metrics', 'usage'],
   errors$: ['error'],
 } as const;

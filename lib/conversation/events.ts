@@ -1,9 +1,8 @@
-import type { AudioChunk } from '../audio/types.ts';
-import type { CallStateChange, MeetingPerson } from '../core/calls.ts';
 import type { VoiceErrorCode } from '../core/errors.ts';
 import type { FinishReason, TokenUsage, ToolCall } from '../core/messages.ts';
-import type { DeviceEvent, ProviderRole, TranscriptionResult } from '../core/roles.ts';
+import type { ProviderRole, TranscriptionResult } from '../core/roles.ts';
 import type { GuardReport } from '../text/text-transform.ts';
+import type { EndEventMap } from './end-events.ts';
 import type { TurnEndedBy } from './endpointing.ts';
 import type { HistoryItem } from './history.ts';
 import type { ServiceUsage, TurnMetrics } from './measurements.ts';
@@ -29,7 +28,7 @@ export type DiscardReason = 'resumed' | 'changed' | 'cancelled' | 'failed';
 export type IgnoreReason = 'uninterruptible' | 'disabled' | 'too-short' | 'backchannel' | 'echo';
 
 /** The payload of each event type, in addition to the envelope. */
-export interface VoiceEventMap {
+export interface VoiceEventMap extends EndEventMap {
   /** The agent's state has changed. */
   'agent.state': {
     readonly state: AgentState;
@@ -286,10 +285,6 @@ export interface VoiceEventMap {
     /** Milliseconds of it that were heard. */
     readonly playedMs: number;
   };
-  /** The TTS has synthesized some audio. */
-  'audio.chunk': { readonly chunk: AudioChunk };
-  /** Some audio was captured; only with the option `inputEvents`. */
-  'audio.input': { readonly chunk: AudioChunk };
   /**
    * One of the agent's words begins to sound; only while somebody listens to `captions$`, or to this event by name.
    * Words that are cut off have none. If times are estimated and the voice was faster, the last ones follow
@@ -321,35 +316,6 @@ export interface VoiceEventMap {
     /** The summary that replaces them, if there is one. */
     readonly summary?: HistoryItem;
   };
-  /** The caller pressed a key. */
-  'dtmf.digit': {
-    /** `0` to `9`, `*`, `#` or `A` to `D`. */
-    readonly digit: string;
-  };
-  /** The state of the call has changed. */
-  'call.state': CallStateChange;
-  /** Another participant speaks, according to the meeting's platform. */
-  'speaker.active': MeetingPerson;
-  /** Somebody has joined the meeting, or was there already. */
-  'meeting.joined': MeetingPerson;
-  /** Somebody has left the meeting. */
-  'meeting.left': MeetingPerson;
-  /** The call has ended; the pipeline stops. */
-  'call.ended': object;
-  /** `mute()` or `unmute()` was called. */
-  'input.muted': {
-    /** Whether the service now receives silence. */
-    readonly muted: boolean;
-  };
-  /** The user is no longer listened to, or is again, at the latest when the session ends; only with `listening`. */
-  'input.listening': {
-    /** Whether the service hears the user. */
-    readonly listening: boolean;
-  };
-  /** The state of the microphone, or of the captured track, has changed. */
-  'input.device': { readonly change: DeviceEvent };
-  /** The state of the speaker has changed. */
-  'output.device': { readonly change: DeviceEvent };
   /** The latencies of a turn; once per turn, right after `turn.ended`. */
   'turn.metrics': TurnMetrics;
   /** Billable usage of a service. */

@@ -28,6 +28,8 @@ export abstract class Provider<C extends object> implements ProviderContract, As
   readonly #state$ = new BehaviorSubject<ProviderState>('uninitialized');
   readonly #disposing$ = this.#state$.pipe(filter((state) => state === 'disposing'));
   readonly #errors$ = new Subject<VoiceError>();
+  /** Created when somebody asks. */
+  #droppedMs$: Subject<number> | undefined;
   /**
    * The public stream handed out for each source: reading it again, as a rendering component does, gives the same
    * object.
@@ -61,6 +63,11 @@ export abstract class Provider<C extends object> implements ProviderContract, As
   /** Errors outside any call. Hot. */
   get errors$(): Observable<VoiceError> {
     return this.handOut('errors$', this.#errors$);
+  }
+
+  /** Milliseconds of captured audio that it had to drop, as it drops them, because its queue was full. Hot. */
+  get droppedMs$(): Observable<number> {
+    return this.handOut('droppedMs$', (this.#droppedMs$ ??= new Subject()));
   }
 
   /** Whether it is initialized. */
@@ -197,6 +204,11 @@ export abstract class Provider<C extends object> implements ProviderContract, As
   protected report(error: VoiceError): void {
     this.logger.warn(error.message);
     this.#errors$.next(error);
+  }
+
+  /** Publishes a loss on `droppedMs$`. */
+  protected dropped(ms: number): void {
+    this.#droppedMs$?.next(ms);
   }
 
   #adopt(logger: Logger | undefined): void {

@@ -72,6 +72,10 @@ export interface ProviderContract {
   readonly connection$?: Observable<ConnectionEvent>;
   /** Events of the device or track behind an input or output. Hot. */
   readonly device$?: Observable<DeviceEvent>;
+  /**
+   * Milliseconds of captured audio that the provider had to drop, as it drops them, because its queue was full. Hot.
+   */
+  readonly droppedMs$?: Observable<number>;
 }
 
 /** Audio capture. */

@@ -1,5 +1,6 @@
 import { catchError, defer, distinctUntilChanged, EMPTY, from, fromEvent, map, of, startWith, switchMap } from 'rxjs';
 import type { Observable } from 'rxjs';
+import { microphonePermission } from '../playback/microphone-permission.ts';
 import { merge } from '../stream/merge.ts';
 
 /** A microphone or a speaker. */
@@ -27,11 +28,6 @@ export interface AudioDevicesOptions {
    */
   readonly refresh$?: Observable<unknown>;
 }
-
-/**
- * Whether the page may use the microphone: `prompt` if the user will be asked, `unknown` if the browser does not say.
- */
-export type MicrophonePermission = 'granted' | 'denied' | 'prompt' | 'unknown';
 
 const none: AudioDevices = { microphones: [], speakers: [] };
 
@@ -65,28 +61,6 @@ export function audioDevices({ refresh$ = EMPTY }: AudioDevicesOptions = {}): Ob
         speakers: devicesOf(all, 'audiooutput'),
       })),
       distinctUntilChanged((a, b) => JSON.stringify(a) === JSON.stringify(b)),
-    );
-  });
-}
-
-/**
- * Whether the page may use the microphone, now and after every change. Does not ask the user. Never errors; completes
- * after `unknown`. Cold.
- */
-export function microphonePermission(): Observable<MicrophonePermission> {
-  return defer(() => {
-    const unknown$ = of<MicrophonePermission>('unknown');
-    const permissions = 'navigator' in globalThis ? (navigator.permissions as Permissions | undefined) : undefined;
-    if (!permissions) return unknown$;
-    return from(permissions.query({ name: 'microphone' })).pipe(
-      switchMap((status) =>
-        fromEvent(status, 'change').pipe(
-          startWith(undefined),
-          map((): MicrophonePermission => status.state),
-        ),
-      ),
-      catchError(() => unknown$),
-      distinctUntilChanged(),
     );
   });
 }

@@ -23,6 +23,7 @@ const factOf: Readonly<Partial<Record<VoiceEventType, string>>> = {
   'input.muted': 'muted',
   'input.listening': 'listening',
   'input.device': 'device',
+  'input.permission': 'permission',
   'output.device': 'device',
 };
 

@@ -1,9 +1,12 @@
 import { EventEmitter } from 'eventemitter3';
 import {
-  BehaviorSubject,
   defer,
+  distinctUntilChanged,
   filter,
   finalize,
+  map,
+  startWith,
+  Subject,
   tap,
   type Observable,
   type SchedulerLike,
@@ -31,9 +34,9 @@ export abstract class PipelineEvents {
   readonly #onces = new Set<{ readonly type: string; readonly callback: unknown; undo(): void }>();
   readonly #callbacks: Subscription;
   readonly #facts = new Facts();
-  readonly #wantsCaptions$ = new BehaviorSubject(false);
-  /** @internal Whether anybody listens to captions. */
-  protected readonly wantsCaptions$: Observable<boolean> = this.#wantsCaptions$.asObservable();
+  /** Somebody listens, or no longer does. */
+  readonly #counted$ = new Subject<void>();
+  /** Subscribers of `captions$`. */
   #subscribers = 0;
   /** One object per stream, however often it is read: a React component would resubscribe to a new one. */
   readonly #streams: Partial<Record<EventStream | 'events$', Observable<VoiceEvent>>> = {};
@@ -122,14 +125,18 @@ export abstract class PipelineEvents {
   }
 
   /**
-   * `input.muted`, `input.listening`, `input.device` (the microphone was lost, found, muted by the system, …). Hot;
-   * replays the latest of each.
+   * `input.muted`, `input.listening`, `input.device` (the microphone was lost, found, muted by the system, …),
+   * `input.permission`, of each of which it replays the latest; `input.overflow`; and `input.level` while somebody
+   * listens to it by name. Hot.
    */
   get input$(): Observable<StreamEvent<'input$'>> {
     return this.#stream('input$');
   }
 
-  /** `output.device`: the browser blocks audio until a click, allows it again, … Hot; replays the latest. */
+  /**
+   * `output.device` (the browser blocks audio until a click, allows it again, …), of which it replays the latest; and
+   * `output.level` while somebody listens to it by name. Hot.
+   */
   get output$(): Observable<StreamEvent<'output$'>> {
     return this.#stream('output$');
   }
@@ -154,10 +161,10 @@ export abstract class PipelineEvents {
   on(type: '*', callback: (event: VoiceEvent) => void): () => void;
   on(type: VoiceEventType | '*', callback: (event: never) => void): () => void {
     this.#emitter.on(type, callback as () => void);
-    this.#countListeners(type);
+    this.#counted$.next();
     return () => {
       this.#emitter.off(type, callback as () => void);
-      this.#countListeners(type);
+      this.#counted$.next();
     };
   }
 
@@ -187,11 +194,19 @@ export abstract class PipelineEvents {
   off(type: '*', callback?: (event: VoiceEvent) => void): void;
   off(type: VoiceEventType | '*', callback?: (event: never) => void): void {
     this.#emitter.off(type, callback as (() => void) | undefined);
-    this.#countListeners(type);
+    this.#counted$.next();
     for (const once of [...this.#onces]) {
       if (once.type === type && (callback === undefined || once.callback === callback)) once.undo();
     }
   }
+
+  /** @internal Whether anybody listens to an event by name, or to captions by their stream. */
+  protected readonly wants$ = (type: VoiceEventType): Observable<boolean> =>
+    this.#counted$.pipe(
+      startWith(undefined),
+      map(() => this.#emitter.listenerCount(type) + (type === 'caption.word' ? this.#subscribers : 0) > 0),
+      distinctUntilChanged(),
+    );
 
   /** @internal Publishes a non-fatal error. */
   protected reportError(
@@ -229,20 +244,14 @@ export abstract class PipelineEvents {
   #captioned(events$: Observable<VoiceEvent>): Observable<VoiceEvent> {
     return defer(() => {
       this.#subscribers += 1;
-      this.#countListeners('caption.word');
+      this.#counted$.next();
       return events$;
     }).pipe(
       finalize(() => {
         this.#subscribers -= 1;
-        this.#countListeners('caption.word');
+        this.#counted$.next();
       }),
     );
-  }
-
-  #countListeners(type: string): void {
-    if (type !== 'caption.word') return;
-    const isWanted = this.#subscribers + this.#emitter.listenerCount(type) > 0;
-    if (isWanted !== this.#wantsCaptions$.value) this.#wantsCaptions$.next(isWanted);
   }
 
   /** A hot stream for the application; what its subscribers throw is an error event. */

@@ -263,7 +263,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
         history: this.#history,
         scheduler: this.#scheduler,
         commands$: this.commands$,
-        wantsCaptions$: this.wantsCaptions$,
+        wants$: this.wants$,
         isMuted: this.isMuted,
         emit: this.bus.emit,
         code: this.code,

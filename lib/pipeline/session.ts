@@ -11,6 +11,7 @@ import type * as ModelCode from '../conversation/model-conversation.ts';
 import type { Phrases } from '../text/phrases.ts';
 import { adapt, type AudioEnds, type AudioPath } from './audio-path.ts';
 import { CapturePath } from './capture-path.ts';
+import { publishEnds } from './end-events.ts';
 import { farewell } from './farewell.ts';
 import type { PipelineOptions } from './pipeline-options.ts';
 import type { ErrorOrigin } from './provider-events.ts';
@@ -32,8 +33,8 @@ export interface SessionParts {
   readonly history: History;
   readonly scheduler: SchedulerLike;
   readonly commands$: Observable<Command>;
-  /** Whether anybody listens to captions. */
-  readonly wantsCaptions$: Observable<boolean>;
+  /** Whether anybody listens to an event. */
+  readonly wants$: (type: 'caption.word' | 'input.level' | 'output.level') => Observable<boolean>;
   readonly isMuted: boolean;
   readonly emit: Emit;
   readonly reportError: (error: unknown, origin: ErrorOrigin) => void;
@@ -68,8 +69,9 @@ export class Session {
 
   /** @throws VoiceError `unsupported_format` when the listener cannot accept the captured audio. */
   start(): Subscription {
-    const { roles, emit, reportError, onEvent, onComplete, onHangUp } = this.#parts;
-    const work = new Subscription();
+    const { roles, emit, scheduler, wants$, reportError, onEvent, onComplete, onHangUp } = this.#parts;
+    // First, so that a loss just before the end is told.
+    const work = publishEnds(roles, { emit, scheduler, wants$, onError: reportError });
     work.add(this.captured.start());
     const next = (event: VoiceEvent): void => {
       onEvent(event);
@@ -119,14 +121,14 @@ function captureFor(parts: SessionParts, onPath: OnPath): CapturePath {
  * @param captured - When the audio being heard was captured.
  */
 function conversationOf(
-  { code, roles, options, history, scheduler, commands$, wantsCaptions$, reportError }: SessionParts,
+  { code, roles, options, history, scheduler, commands$, wants$, reportError }: SessionParts,
   captured: CapturePath,
   onPath: OnPath,
 ): Observable<VoiceEvent> {
   const { input, stt, llm, tts, output, agent } = roles;
   const ends = { source: (agent ?? tts)?.name ?? '', target: output.name };
   const transcode = adapt(output.accepts, ends, onPath);
-  const captions$ = captionsWhile(wantsCaptions$, (error) =>
+  const captions$ = captionsWhile(wants$('caption.word'), (error) =>
     reportError(error, { provider: output.name, role: 'output' }),
   );
   const shared = { output, commands$, transcode, captions$, device$: input.device$ ?? EMPTY };

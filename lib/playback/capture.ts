@@ -9,6 +9,8 @@ export interface CaptureOptions {
   readonly maxWaitingMs?: number;
   /** Called once per wait in which audio was dropped. */
   readonly onOverflow?: (maxWaitingMs: number) => void;
+  /** Called at the start with how much was dropped before it, in milliseconds, if any was. */
+  readonly onDropped?: (ms: number) => void;
 }
 
 /**
@@ -18,6 +20,7 @@ export interface CaptureOptions {
 export class Capture {
   readonly #maxWaitingMs: number;
   readonly #onOverflow: ((maxWaitingMs: number) => void) | undefined;
+  readonly #onDropped: ((ms: number) => void) | undefined;
   /** The audio from the start on; completes at {@link end}. Hot. */
   readonly audio$: Observable<AudioChunk> = defer(() => this.#audio$);
   #audio$ = new Subject<AudioChunk>();
@@ -25,12 +28,13 @@ export class Capture {
   #paused = false;
   #waiting = new Fifo<AudioChunk>();
   #waitingMs = 0;
-  #overflowed = false;
+  #droppedMs = 0;
   #ended = false;
 
-  constructor({ maxWaitingMs = 60_000, onOverflow }: CaptureOptions = {}) {
+  constructor({ maxWaitingMs = 60_000, onOverflow, onDropped }: CaptureOptions = {}) {
     this.#maxWaitingMs = maxWaitingMs;
     this.#onOverflow = onOverflow;
+    this.#onDropped = onDropped;
   }
 
   /** Adds a chunk, which must have metadata. */
@@ -45,6 +49,7 @@ export class Capture {
     if (this.#state === 'flowing') return;
     this.#state = 'waiting';
     this.#paused = false;
+    if (this.#droppedMs > 0) this.#onDropped?.(this.#droppedMs);
     // Audio that arrives meanwhile queues up behind.
     while (this.#isWaiting()) {
       const chunk = this.#waiting.shift();
@@ -98,17 +103,18 @@ export class Capture {
     this.#waitingMs += msOf(chunk);
     while (this.#waitingMs > this.#maxWaitingMs && this.#waiting.length > 1) {
       const oldest = this.#waiting.shift();
-      if (oldest) this.#waitingMs -= msOf(oldest);
-      if (this.#overflowed) continue;
-      this.#overflowed = true;
-      this.#onOverflow?.(this.#maxWaitingMs);
+      if (!oldest) return;
+      const isFirst = this.#droppedMs === 0;
+      this.#waitingMs -= msOf(oldest);
+      this.#droppedMs += msOf(oldest);
+      if (isFirst) this.#onOverflow?.(this.#maxWaitingMs);
     }
   }
 
   #forget(): void {
     this.#waiting = new Fifo();
     this.#waitingMs = 0;
-    this.#overflowed = false;
+    this.#droppedMs = 0;
   }
 
   /** Subscribers after an end receive what follows. */

@@ -2,13 +2,9 @@ import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import { BehaviorSubject, NEVER, type Observable } from 'rxjs';
 import { messageOf, VoiceError } from '../core/errors.ts';
 import type { AgentState } from '../conversation/events.ts';
-import {
-  audioDevices,
-  type AudioDevices,
-  microphonePermission,
-  type MicrophonePermission,
-} from '../features/devices.ts';
-import { type AudioLevel, audioLevels, type AudioLevelsOptions, type LevelSource } from '../features/audio-levels.ts';
+import { audioDevices, type AudioDevices } from '../features/devices.ts';
+import { type AudioLevel, audioLevels, type AudioLevelsOptions, type LevelSource } from '../playback/audio-levels.ts';
+import { microphonePermission, type MicrophonePermission } from '../playback/microphone-permission.ts';
 import { transcript, type TranscriptLine } from '../features/transcript.ts';
 import type { PipelineOptions } from '../pipeline/pipeline-options.ts';
 import { Pipeline } from '../pipeline/pipeline.ts';

@@ -141,6 +141,8 @@ const drawn: { readonly [T in VoiceEventType]?: Draw<T> } = {
     pen.mark(listening ? 'dot' : 'cross', 'quiet', listening ? 'listens' : 'deaf'),
   'input.muted': ({ muted }, pen) => pen.mark(muted ? 'cross' : 'dot', 'quiet', muted ? 'muted' : 'unmuted'),
   'input.device': mark('ring', 'quiet', ({ change }) => change.type),
+  'input.permission': mark('ring', 'quiet', ({ permission }) => permission),
+  'input.overflow': mark('cross', 'quiet', ({ lostMs }) => `${Math.round(lostMs)} ms lost`),
   'output.device': mark('ring', 'quiet', ({ change }) => change.type),
   'dtmf.digit': mark('dot', 'user', ({ digit }) => digit),
   'user.state': ({ state }, pen) => {

@@ -98,6 +98,13 @@ async function live(config: StreamingSTTConfig = {}) {
   return test;
 }
 
+/** The sum of what it has dropped since. */
+function losses(stt: TestSTT): () => number {
+  const all: number[] = [];
+  stt.droppedMs$.subscribe((ms) => all.push(ms));
+  return () => all.reduce((sum, ms) => sum + ms, 0);
+}
+
 /** Disposes of a provider whose service answers nothing. */
 async function end({ stt, clock }: { stt: TestSTT; clock: TestClock }): Promise<void> {
   const disposed = stt.dispose();
@@ -144,8 +151,10 @@ describe('StreamingSTT: audio on its way', () => {
 
   it('F34: keeps 60 s, then drops the oldest and reports it once', async () => {
     const { stt, clock, errors } = given();
+    const lostMs = losses(stt);
     for (let second = 0; second < 62; second++) stt.sendAudio({ data: tape(1_000, second * 1_000) });
     expect(errors).toMatchObject([{ code: 'overflow', recoverable: true }]);
+    expect(lostMs()).toBe(2_000);
     await connected(stt);
     const sent = heard(stt.sockets.last.sent);
     expect([sent.length, sent[0], sent.at(-1)]).toEqual([
@@ -153,6 +162,17 @@ describe('StreamingSTT: audio on its way', () => {
       (2 * 16_000) % 32_768,
       (62 * 16_000 - 1) % 32_768,
     ]);
+    await end({ stt, clock });
+  });
+
+  it('F34: tells how much of it was lost without a connection', async () => {
+    const { stt, clock, errors } = await live();
+    const lostMs = losses(stt);
+    stt.sockets.last.drop();
+    for (let second = 0; second < 61; second++) stt.sendAudio({ data: tape(1_000, second * 1_000) });
+    stt.sendAudio({ data: tape(500) });
+    expect(lostMs()).toBe(1_500);
+    expect(errors.filter(({ code }) => code === 'overflow')).toHaveLength(1);
     await end({ stt, clock });
   });
 

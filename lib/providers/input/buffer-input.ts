@@ -45,6 +45,7 @@ export class BufferInput extends Provider<BufferInputConfig> implements InputPro
     this.#metadata = { encoding, sampleRate, channels, bitDepth };
     this.#carry = new PcmCarry(frameBytes(this.#metadata));
     this.#capture = new Capture({
+      onDropped: (ms) => this.dropped(ms),
       onOverflow: (ms) =>
         this.report(
           this.error(`BufferInput: more than ${ms} ms were pushed before start(): the oldest audio is dropped`, {

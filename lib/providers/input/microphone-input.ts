@@ -19,6 +19,7 @@ import {
 import { durationMs } from '../../audio/formats.ts';
 import type { AudioChunk } from '../../audio/types.ts';
 import { holdAudioSession } from '../../playback/audio-session.ts';
+import { microphonePermission, type MicrophonePermission } from '../../playback/microphone-permission.ts';
 import { resource } from '../../playback/resource.ts';
 import { trackEvents$, type TrackCapture } from '../../playback/track-capture.ts';
 import { messageOf, type VoiceError, type VoiceErrorCode } from '../../core/errors.ts';
@@ -90,6 +91,7 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
   override readonly name = 'MicrophoneInput' as const;
   protected override readonly sampleRate: number;
   readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
+  readonly #permission$ = microphonePermission();
   /** The configuration chooses another microphone, or other constraints. */
   readonly #chosen$ = new Subject<void>();
   #zerosMs = 0;
@@ -112,6 +114,11 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
   protected override onConfigUpdate(changed: Partial<MicrophoneInputConfig>): void {
     super.onConfigUpdate(changed);
     if (constrained.some((key) => key in changed)) this.#chosen$.next();
+  }
+
+  /** Whether the page may use the microphone, now and after every change. Does not ask the user. Cold. */
+  get permission$(): Observable<MicrophonePermission> {
+    return this.handOut('permission$', this.#permission$);
   }
 
   protected override tracks$(capture: TrackCapture): Observable<unknown> {

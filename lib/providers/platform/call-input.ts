@@ -28,9 +28,11 @@ export class CallInput<E extends { readonly reason: string }> {
     this.#told$,
   ).pipe(distinctUntilChanged((before, after) => before.state === after.state));
 
-  constructor(complain: ReportProblem) {
+  /** @param onDropped - Called at the start with how many milliseconds were dropped before it, if any were. */
+  constructor(complain: ReportProblem, onDropped: (ms: number) => void) {
     this.#complain = complain;
     this.capture = new Capture({
+      onDropped,
       onOverflow: (ms) =>
         complain(`more than ${ms} ms of audio arrived before start(): the oldest is dropped`, {
           code: 'overflow',

@@ -15,8 +15,9 @@ import { CallInput } from './call-input.ts';
 export abstract class CallProvider<C extends object, E extends { readonly reason: string }> extends PacedOutput<C> {
   override readonly roles: readonly ProviderRole[] = ['input', 'output'];
   override readonly type: ProviderType = 'websocket';
-  readonly #input = new CallInput<E>((problem, options) =>
-    this.report(this.error(`${this.name}: ${problem}`, options)),
+  readonly #input = new CallInput<E>(
+    (problem, options) => this.report(this.error(`${this.name}: ${problem}`, options)),
+    (ms) => this.dropped(ms),
   );
 
   /** The end of the call, once. Hot; replayed to late subscribers. */

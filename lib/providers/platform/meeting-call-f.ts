@@ -108,7 +108,10 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
   protected override readonly channels = 1;
   protected override readonly elsewhere: string = elsewhere;
   readonly #callState$ = new ReplaySubject<MeetingCallStateChange>(1);
-  readonly #input = new CallInput<MeetingEnd>((problem, options) => this.#complain(problem, options));
+  readonly #input = new CallInput<MeetingEnd>(
+    (problem, options) => this.#complain(problem, options),
+    (ms) => this.dropped(ms),
+  );
   readonly #callStates$: Observable<CallStateChange> = merge(
     this.#callState$.pipe(
       filter(({ state }) => state !== 'Disconnected'),

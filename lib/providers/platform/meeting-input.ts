@@ -33,8 +33,9 @@ export abstract class MeetingInput<C extends RemoteConfig> extends RemoteProvide
   readonly roles: readonly ProviderRole[] = ['input'];
   readonly type: ProviderType = 'websocket';
   protected readonly defaultBaseUrl: string | undefined = undefined;
-  readonly #input = new CallInput<MeetingEnd>((problem, options) =>
-    this.report(this.error(`${this.name}: ${problem}`, options)),
+  readonly #input = new CallInput<MeetingEnd>(
+    (problem, options) => this.report(this.error(`${this.name}: ${problem}`, options)),
+    (ms) => this.dropped(ms),
   );
 
   readonly #people$ = new Subject<MeetingPresence>();

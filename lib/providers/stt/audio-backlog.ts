@@ -49,12 +49,11 @@ export class AudioBacklog {
     this.#drop(bytesForMs(ms, this.format));
   }
 
-  /** Keeps only the newest `maxMs` milliseconds; returns whether anything was dropped. */
-  trim(maxMs: number): boolean {
-    const oldest = this.#end - bytesForMs(maxMs, this.format);
-    const tooMuch = oldest > this.#start;
-    this.#drop(oldest);
-    return tooMuch;
+  /** Keeps only the newest `maxMs` milliseconds; returns how many were dropped. */
+  trim(maxMs: number): number {
+    const before = this.#start;
+    this.#drop(this.#end - bytesForMs(maxMs, this.format));
+    return durationMs(this.#start - before, this.format);
   }
 
   /** The kept audio from a position on, in frames. Default: all of it. */
@@ -134,9 +133,10 @@ export class EncodedBacklog {
     this.#finalMs = ms;
   }
 
-  /** Enforces the limit on bytes; returns whether anything was dropped. */
-  trim(_maxMs: number): boolean {
-    if (this.#bytes <= maxBytes) return false;
+  /** Enforces the limit on bytes; returns an upper bound of the milliseconds that were dropped. */
+  trim(_maxMs: number): number {
+    if (this.#bytes <= maxBytes) return 0;
+    const before = this.#bytes;
     let count = 0;
     for (const { length } of this.#chunks.slice(1)) {
       if (this.#bytes <= maxBytes) break;
@@ -145,7 +145,7 @@ export class EncodedBacklog {
     }
     this.#chunks.splice(1, count);
     this.#isWhole = false;
-    return true;
+    return (before - this.#bytes) / leastBytesPerMs;
   }
 
   /** Everything kept. */

@@ -44,6 +44,8 @@ export interface AudioUplinkOptions {
   /** Whether a connection accepts messages. */
   readonly isReady: () => boolean;
   readonly send: (data: SocketData) => void;
+  /** Called when the oldest audio was dropped while there was no connection. */
+  readonly onDropped: (ms: number) => void;
   /** Called when audio was sent on a connection. */
   readonly onSent: (frames: readonly Uint8Array<ArrayBuffer>[]) => void;
 }
@@ -172,7 +174,9 @@ export class AudioUplink {
       return true;
     }
     const wasOverflowing = this.#overflowing;
-    this.#overflowing = backlog.trim(waitingMs) || wasOverflowing;
+    const droppedMs = backlog.trim(waitingMs);
+    this.#overflowing ||= droppedMs > 0;
+    if (droppedMs > 0) this.#options.onDropped(droppedMs);
     return this.#overflowing === wasOverflowing;
   }
 

@@ -146,12 +146,14 @@ export class FallbackSTT extends FallbackProvider<STTProvider> implements STTPro
       ? new AudioBacklog(this.#audioFormat, frameMs)
       : new EncodedBacklog();
     const frames = this.#backlog.push(data);
-    const isTooMuch = this.#backlog.trim(this.#line ? replayMs : waitingMs);
-    if (isTooMuch && !this.#line && !this.#isOverflowing) {
+    const droppedMs = this.#backlog.trim(this.#line ? replayMs : waitingMs);
+    const isTooMuch = droppedMs > 0 && !this.#line;
+    if (isTooMuch) this.dropped(droppedMs);
+    if (isTooMuch && !this.#isOverflowing) {
       const message = `${this.name}: more than ${waitingMs / 1000} s of audio queued for a connection: the oldest is dropped`;
       this.report(this.error(message, { code: 'overflow', recoverable: true }));
     }
-    this.#isOverflowing = isTooMuch && !this.#line;
+    this.#isOverflowing = isTooMuch;
     this.#line?.send(frames);
   }
 

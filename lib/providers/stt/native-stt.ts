@@ -17,6 +17,7 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
+import { microphonePermission, type MicrophonePermission } from '../../playback/microphone-permission.ts';
 import { isAndroid, nativeVoiceSpeaks$ } from '../../playback/native-voice.ts';
 import { fromInput } from '../../stream/bridge.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
@@ -64,6 +65,7 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
 
   readonly #transcripts$ = new Subject<TranscriptionResult>();
   readonly #speech$ = new Subject<SpeechEvent>();
+  readonly #permission$ = microphonePermission();
   readonly #results: NativeResults;
   #connected: Promise<void> | undefined;
   #session = new Subscription();
@@ -97,6 +99,11 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
   /** The speaker's voice, as reported by the browser, or from the first words on. Hot. */
   get speech$(): Observable<SpeechEvent> {
     return this.handOut('speech$', this.#speech$);
+  }
+
+  /** Whether the page may use the microphone, now and after every change. Does not ask the user. Cold. */
+  get permission$(): Observable<MicrophonePermission> {
+    return this.handOut('permission$', this.#permission$);
   }
 
   getMetadata(): AudioMetadata {

@@ -247,7 +247,8 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     let isTold = false;
     const sizeOf = ({ data, metadata = this.format }: AudioChunk): number =>
       isPcmLike(metadata.encoding) ? durationMs(data.length, metadata) : data.length / encodedBytesPerMs;
-    const onDrop = (): void => {
+    const onDrop = (chunks: readonly AudioChunk[]): void => {
+      this.dropped(chunks.reduce((ms, chunk) => ms + sizeOf(chunk), 0));
       if (isTold) return;
       isTold = true;
       const message = `${this.name}: more than ${earlyMs / 1000} s of audio before initialize(): the oldest is dropped`;
@@ -268,6 +269,7 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
       failure: (fault) => this.failure(fault),
       error: (message, options) => this.error(message, options),
       report: (error) => this.report(error),
+      dropped: (ms) => this.dropped(ms),
       log: (text) => this.logger.debug(`${this.name}: ${text}`),
       note: (note) => this.onNote(note),
       transcript: (result) => this.#transcripts$.next(result),

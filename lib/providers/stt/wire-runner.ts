@@ -52,6 +52,7 @@ export interface RunnerHost<C extends StreamingSTTConfig, S> {
     options: Pick<VoiceError, 'code'> & { readonly recoverable?: boolean },
   ) => VoiceError;
   readonly report: (error: VoiceError) => void;
+  readonly dropped: (ms: number) => void;
   readonly log: (text: string) => void;
   readonly note: (note: STTNote) => void;
   readonly transcript: (result: TranscriptionResult) => void;
@@ -78,6 +79,7 @@ export class WireRunner<C extends StreamingSTTConfig, S> {
     encode: (frame) => this.#wire.encode?.(frame, this.#hearing.wire, this.context) ?? frame,
     isReady: () => this.#socket?.isReady ?? false,
     send: (data) => void this.#socket?.send(data),
+    onDropped: (ms) => this.#host.dropped(ms),
     onSent: (frames) => this.#hear({ type: 'sent', frames }),
   });
   readonly #enact: ReturnType<typeof enactor>;
