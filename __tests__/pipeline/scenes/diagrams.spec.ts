@@ -4,6 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { NEVER } from 'rxjs';
+import { afterGreeting } from 'rxvoice';
 import { scorer, silence, textScorer } from 'rxvoice/endpointing';
 import { wakePhrase } from 'rxvoice/operators';
 import { diagram } from './support/diagram.ts';
@@ -100,6 +101,13 @@ const scripts: Readonly<Record<string, readonly [script: string, options?: Scene
      1.30 user: for two.`,
     { endpointing: { minMs: 800 } },
   ],
+  dynamic: [
+    `model: Ordered.
+     0.00 user: A table and
+     2.20 user: a sofa and
+     4.40 user: a chair.`,
+    { endpointing: scorer(textScorer('en'), { dynamic: true }) },
+  ],
   longest: [
     `model: I see.
      model: It goes on.
@@ -178,6 +186,13 @@ const scripts: Readonly<Record<string, readonly [script: string, options?: Scene
      0.00 user: Count.
      1.50 user: How far?`,
     { bargeIn: 'immediate' },
+  ],
+  listening: [
+    `greeting: This call is recorded.
+     model: At nine.
+     0.40 user: It is me.
+     2.00 user: When do you open?`,
+    { listening: afterGreeting },
   ],
   'wake phrase': [
     `model: It is noon.

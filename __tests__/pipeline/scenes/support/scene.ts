@@ -54,9 +54,20 @@ export function scene(title: string, options: SceneOptions = {}): (script: Templ
 /** A service over a network, whose connection can be lost. */
 class RemoteSTT extends FakeSTT {
   readonly connection$: Subject<ConnectionEvent> = new Subject<ConnectionEvent>();
+  /** Whether it now receives silence in place of the room's sound. */
+  isDeaf = false;
+
+  override sendAudio(chunk: AudioChunk): void {
+    this.isDeaf = chunk.data.every((byte) => byte === 0);
+    super.sendAudio(chunk);
+  }
 }
 
-const frame: AudioChunk = { data: new Uint8Array((textAudioFormat.sampleRate / 50) * 2), metadata: textAudioFormat };
+/** The sound of the room. */
+const frame: AudioChunk = {
+  data: new Uint8Array((textAudioFormat.sampleRate / 50) * 2).fill(1),
+  metadata: textAudioFormat,
+};
 /** How long a word takes to say, in milliseconds. */
 export const wordMs = 300;
 /** How late a service tells that a voice has ended, and then what was said, in milliseconds. */
@@ -229,7 +240,7 @@ function act(cue: Cue, stage: Stage): void {
   else makeNoise(cue, stage);
 }
 
-/** Says something, a word in 300 ms, as a service hears it: voice, words so far, silence, all of it. */
+/** Says something, a word in 300 ms, as a service hears it, if it may: voice, words so far, silence, all of it. */
 function speak(text: string, language: string | undefined, stage: Stage): void {
   const { stt, clock } = stage;
   const parts = partsOf(text);
@@ -240,15 +251,39 @@ function speak(text: string, language: string | undefined, stage: Stage): void {
     startMs: startMs + wordMs * index,
     endMs: startMs + wordMs * (index + 1),
   }));
-  const result = (count: number, kind: 'interim' | 'final') => ({
-    ...FakeSTT.result(parts.slice(0, count).join('').trim(), kind),
-    metadata: { words: words.slice(0, count), ...(language ? { language } : {}) },
+  const heard: number[] = [];
+  const result = (kind: 'interim' | 'final') => ({
+    ...FakeSTT.result(
+      heard
+        .map((index) => parts[index])
+        .join('')
+        .trim(),
+      kind,
+    ),
+    metadata: { words: words.filter((_, index) => heard.includes(index)), ...(language ? { language } : {}) },
   });
   const later = (ms: number, happens: () => void) => clock.schedule(happens, ms - startMs);
-  stt.hearVoice('started', startMs);
-  for (const [index, { endMs: at }] of words.entries()) later(at, () => stt.hearWords(result(index + 1, 'interim')));
-  later(endMs + endLagMs, () => stt.hearVoice('ended', endMs));
-  later(endMs + endLagMs + finalLagMs, () => stt.hearWords((stage.lastResult = result(parts.length, 'final'))));
+  for (const [index, word] of words.entries()) {
+    later(word.startMs, () => {
+      if (stt.isDeaf) return;
+      if (heard.length === 0) stt.hearVoice('started', word.startMs);
+      heard.push(index);
+    });
+    later(word.endMs, () => {
+      if (heard.at(-1) === index) stt.hearWords(result('interim'));
+    });
+  }
+  const whenHeard = (happens: () => void) => () => {
+    if (heard.length > 0) happens();
+  };
+  later(
+    endMs + endLagMs,
+    whenHeard(() => stt.hearVoice('ended', endMs)),
+  );
+  later(
+    endMs + endLagMs + finalLagMs,
+    whenHeard(() => stt.hearWords((stage.lastResult = result('final')))),
+  );
 }
 
 /** Words with the space before them; two characters where a script writes no spaces. */

@@ -77,6 +77,7 @@ const sentences: Sentences = {
   'user.language': ({ language }) => `language is now: ${language}`,
   'user.idle': () => 'nobody speaks',
   'user.away': () => 'the user is away',
+  'input.listening': ({ listening }) => (listening ? 'listens again' : 'does not listen'),
   'provider.fallback': ({ role = '', message }) => `${role} ${message ? 'falls back' : 'is the first again'}`,
   'session.closed': () => 'conversation ends',
   error: ({ role = 'pipeline', code }) => `error: ${role} ${code}`,
