@@ -119,3 +119,10 @@ export function describeFormats(formats: readonly AudioFormat[]): string {
   });
   return rows.join('; ');
 }
+
+/** The format of samples without their WAV header; other formats unchanged. */
+export function rawFormat(format: AudioMetadata): AudioMetadata {
+  if (format.container !== 'wav') return format;
+  const { encoding, sampleRate, channels, bitDepth } = format;
+  return { encoding, sampleRate, channels, ...(bitDepth !== undefined && { bitDepth }) };
+}

@@ -8,7 +8,7 @@ import { RemoteTTS } from '../../../lib/providers/tts/remote-tts.ts';
 import { byRequests, type RequestVoice } from '../../../lib/providers/tts/requests/by-requests.ts';
 import type { RequestTTSConfig } from '../../../lib/providers/tts/requests/request-wire.ts';
 import { isAudible, SynthesisOutputs, type SynthesisCallbacks } from '../../../lib/providers/tts/synthesis-outputs.ts';
-import type { SynthesisEvent } from '../../../lib/providers/tts/utterance.ts';
+import { assembleUtterance, type SynthesisEvent, type UtteranceOptions } from '../../../lib/providers/tts/utterance.ts';
 import type { RemoteVoice, TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
 import type { Markup } from '../../../lib/text/markup.ts';
 import type { HttpResponse } from '../../../lib/transport/http.ts';
@@ -66,7 +66,7 @@ export class FakeTTS extends RemoteProvider<TTSConfig> implements TTSProvider {
       this.assertReady('speak');
       return this.#outputs.speak(text$, (pieces$) => ({
         ...{
-          events$: defer(() => this.wire(pieces$)),
+          utterance: (options: UtteranceOptions) => defer(() => this.wire(pieces$)).pipe(assembleUtterance(options)),
           format: pcm,
           ended$: this.aborted$('was disposed while it spoke'),
         },
@@ -115,7 +115,7 @@ export class FakeRequestTTS extends RemoteTTS<RequestTTSConfig> {
   }
 }
 
-/** Reads a response as a voice by requests does. */
+/** Reads a response as an initialized voice by requests does. */
 export function readResponse(tts: RemoteVoice, response: HttpResponse): Observable<SynthesisEvent> {
   return (tts as unknown as { readonly speaker: RequestVoice }).speaker.read(response);
 }

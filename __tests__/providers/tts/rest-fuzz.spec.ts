@@ -33,9 +33,12 @@ interface Subject {
   readonly audio: readonly number[];
 }
 
+/** Nobody is asked anything. */
+const fetch = (): Promise<Response> => Promise.reject(new Error('There is no service'));
+
 const subjects: Readonly<Record<string, Subject>> = {
   'ChiTTS in events': {
-    provider: () => new ChiTTS({ apiKey: 'a-key', voiceId: 'v', audioFormat: 'pcm' }),
+    provider: () => new ChiTTS({ apiKey: 'a-key', voiceId: 'v', audioFormat: 'pcm', fetch }),
     contentType: 'text/event-stream',
     session: [
       { data: { audio: '0102', status: 1 }, trace_id: 't', base_resp },
@@ -45,13 +48,13 @@ const subjects: Readonly<Record<string, Subject>> = {
     ...{ wrap: event, audio: [1, 2, 3, 4] },
   },
   'ChiTTS in one piece': {
-    provider: () => new ChiTTS({ apiKey: 'a-key', voiceId: 'v', audioFormat: 'wav' }),
+    provider: () => new ChiTTS({ apiKey: 'a-key', voiceId: 'v', audioFormat: 'wav', fetch }),
     contentType: 'application/json',
     session: [{ data: { audio: '01020304', status: 2 }, extra_info, trace_id: 't', base_resp }],
     ...{ wrap: asIs, audio: [1, 2, 3, 4] },
   },
   IotaTTS: {
-    provider: () => new IotaTTS({ apiKey: 'a-key' }),
+    provider: () => new IotaTTS({ apiKey: 'a-key', fetch }),
     contentType: 'application/json; charset=UTF-8',
     session: [{ audioContent: 'AQIDBA==' }],
     ...{ wrap: asIs, audio: [1, 2, 3, 4] },
@@ -59,16 +62,16 @@ const subjects: Readonly<Record<string, Subject>> = {
 };
 
 /** What an answer gives, in pieces. */
-function read(subject: Subject, body: readonly (string | Uint8Array)[], pieceLength: number) {
+function read({ contentType }: Subject, tts: RemoteVoice, body: readonly (string | Uint8Array)[], pieceLength: number) {
   const bytes = Buffer.concat(body.map((part) => Buffer.from(part as string)));
   const pieces = Array.from(
     { length: Math.ceil(bytes.length / pieceLength) },
     (_, at) => new Uint8Array(bytes.subarray(at * pieceLength, (at + 1) * pieceLength)),
   );
-  const headers = { 'content-type': subject.contentType };
+  const headers = { 'content-type': contentType };
   const events: SynthesisEvent[] = [];
   const outcome: { events: SynthesisEvent[]; error?: unknown; done: boolean } = { events, done: false };
-  readResponse(subject.provider(), { provider: 'FuzzTTS', status: 200, headers, body$: from(pieces) }).subscribe({
+  readResponse(tts, { provider: 'FuzzTTS', status: 200, headers, body$: from(pieces) }).subscribe({
     next: (each) => events.push(each),
     error: (error: unknown) => Object.assign(outcome, { error, done: true }),
     complete: () => (outcome.done = true),
@@ -81,6 +84,9 @@ const isWellFormed = (event: SynthesisEvent): boolean =>
 
 describe('F11: mutated answers of voices by requests', () => {
   for (const [name, subject] of Object.entries(subjects)) {
+    const tts = subject.provider();
+    beforeAll(() => tts.initialize());
+    afterAll(() => tts.dispose());
     for (let seed = 1; seed <= rounds; seed++) {
       it(`${name} fails with a VoiceError or not at all (seed ${seed})`, () => {
         const random = generator(seed);
@@ -92,7 +98,7 @@ describe('F11: mutated answers of voices by requests', () => {
           );
           const size = 1 + Math.floor(random() * 64);
           const check = (): void => {
-            const { events, error, done } = read(subject, body, size);
+            const { events, error, done } = read(subject, tts, body, size);
             if (!done || !events.every(isWellFormed)) wrong.push({ run, body, events, done });
             if (error !== undefined && !VoiceError.is(error)) wrong.push({ run, body, error });
           };
@@ -107,6 +113,7 @@ describe('F11: mutated answers of voices by requests', () => {
         // A good answer is still understood, byte by byte.
         const { events } = read(
           subject,
+          tts,
           subject.session.map((message) => subject.wrap(JSON.stringify(message))),
           1,
         );

@@ -147,7 +147,9 @@ describe('F11: mutated messages of voices on sockets', () => {
   }
 });
 
-const config = { apiKey: 'a-key', voiceId: 'v', voice: 'v' };
+/** Nobody is asked anything. */
+const fetch = (): Promise<Response> => Promise.reject(new Error('There is no service'));
+const config = { apiKey: 'a-key', voiceId: 'v', voice: 'v', fetch };
 const mark = { type: 'word', value: 'Hi', start: 0, end: 2, start_time: 0, end_time: 320 };
 const answers = {
   'RhoTTS, streamed': {
@@ -177,7 +179,7 @@ const answers = {
     ],
   },
   'PsiTTS, streamed': {
-    tts: new PsiTTS({ apiKey: 'a-key', format: 'pcm', wordTimings: true }),
+    tts: new PsiTTS({ apiKey: 'a-key', format: 'pcm', wordTimings: true, fetch }),
     messages: [0, 0, 1].map((chunk_seq) => ({
       ...{ audio_base64: audio, content: 'Hi you.', chunk_seq, chunk_audio_offset_sec: chunk_seq },
       alignment: { audio_duration: 1, segments: [{ text: 'Hi', start: 0, end: 0.4 }] },
@@ -202,6 +204,8 @@ const isEvent = (event: UtteranceEvent): boolean =>
 
 describe('F11: mutated answers of voices by requests', () => {
   for (const [name, { tts, messages }] of Object.entries(answers)) {
+    beforeAll(() => tts.initialize());
+    afterAll(() => tts.dispose());
     for (let seed = 1; seed <= rounds; seed++) {
       it(`${name} gives well-formed events, or an error of its own (seed ${seed})`, () => {
         const random = generator(seed);

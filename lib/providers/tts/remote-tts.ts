@@ -1,12 +1,11 @@
 import { defer, type Observable, type ObservableInput } from 'rxjs';
+import { rawFormat } from '../../audio/formats.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { configProblem } from '../../core/config-rule.ts';
 import type { Logger } from '../../core/logger.ts';
 import { RemoteProvider, type AuthType, type SocketCredentials } from '../../core/remote-provider.ts';
 import type { ConnectionEvent, ProviderRole, ProviderType, SpokenWord } from '../../core/roles.ts';
-import { refusal } from '../../transport/http-error.ts';
 import { isAudible, SynthesisOutputs, type Delivery } from './synthesis-outputs.ts';
-import { rawFormat, type SynthesisEvent } from './utterance.ts';
 import type {
   RemoteVoice,
   Speaker,
@@ -145,7 +144,9 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
   speak(text$: ObservableInput<string>): Observable<AudioChunk> {
     return defer(() => {
       this.assertReady('speak');
-      return this.#outputs.speak(text$, (pieces$) => this.#delivery(this.speaker.synthesis(pieces$)));
+      return this.#outputs.speak(text$, (pieces$) =>
+        this.#delivery((options) => this.speaker.synthesis(pieces$, options)),
+      );
     });
   }
 
@@ -225,8 +226,8 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
   }
 
   /** A synthesis as configured now. */
-  #delivery(events$: Observable<SynthesisEvent>): Omit<Delivery, 'text'> {
-    return { events$, format: this.#service.format(this.config), ended$: this.#ended$ };
+  #delivery(utterance: Delivery['utterance']): Omit<Delivery, 'text'> {
+    return { utterance, format: this.#service.format(this.config), ended$: this.#ended$ };
   }
 
   #host(): VoiceHost<C> {
@@ -238,14 +239,11 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
       voice: this,
       transport,
       ended$: this.#ended$,
-      errors: {
-        error: (text, options) => this.error(`${this.name}: ${text}`, options),
-        refusal: (message, facts) => refusal({ ...facts, text: JSON.stringify(message) }, transport()),
-      },
+      error: (text, options) => this.error(`${this.name}: ${text}`, options),
       url: (path, query) => this.resolveUrl(path, query),
       socketUrl: (path, query) => this.resolveSocketUrl(path, query),
       assertReady: (method) => this.assertReady(method),
-      deliver: (events$, text) => this.#outputs.deliver({ ...this.#delivery(events$), text: () => text }),
+      deliver: (utterance, text) => this.#outputs.deliver({ ...this.#delivery(utterance), text: () => text }),
       logger: () => this.logger,
       report: (error) => this.report(error),
     } satisfies VoiceHost<C>;

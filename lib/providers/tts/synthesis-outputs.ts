@@ -4,7 +4,7 @@ import { callSafely } from '../../core/application-code.ts';
 import { VoiceError } from '../../core/errors.ts';
 import type { SpokenWord } from '../../core/roles.ts';
 import { fromInput } from '../../stream/bridge.ts';
-import { assembleUtterance, type SynthesisEvent, type UtteranceEvent } from './utterance.ts';
+import type { UtteranceEvent, UtteranceOptions } from './utterance.ts';
 
 /** The application's current callbacks. */
 export interface SynthesisCallbacks {
@@ -22,8 +22,8 @@ export interface SynthesisOutputsOptions {
 
 /** One synthesis to publish. */
 export interface Delivery {
-  /** The service's output: subscribing starts it, unsubscribing cancels it at the service. */
-  readonly events$: Observable<SynthesisEvent>;
+  /** The service's output, assembled: subscribing starts it, unsubscribing cancels it at the service. */
+  readonly utterance: (options: UtteranceOptions) => Observable<UtteranceEvent>;
   /** The format of the bytes; if unknown in advance, the first bytes of each segment must include it. */
   readonly format: AudioMetadata | undefined;
   /** The text so far, for words outside any segment. */
@@ -72,10 +72,9 @@ export class SynthesisOutputs {
   }
 
   /** Publishes the chunks, the format and the words of one synthesis, and emits its chunks. Subscribe once. */
-  deliver({ events$, ended$, format, text }: Delivery): Observable<AudioChunk> {
+  deliver({ utterance, ended$, format, text }: Delivery): Observable<AudioChunk> {
     const { provider } = this.#options;
-    return events$.pipe(
-      assembleUtterance({ provider, utteranceId: this.nextId(), format, text }),
+    return utterance({ provider, utteranceId: this.nextId(), format, text }).pipe(
       tap((event) => this.publish(event)),
       filter((event) => event.type === 'chunk'),
       map(({ chunk }) => chunk),

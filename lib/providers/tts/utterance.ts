@@ -1,6 +1,6 @@
 import type { OperatorFunction } from 'rxjs';
 import { concatBytes } from '../../audio/concat.ts';
-import { durationMs, frameBytes, isPcmLike, sameFormat } from '../../audio/formats.ts';
+import { durationMs, frameBytes, isPcmLike, rawFormat, sameFormat } from '../../audio/formats.ts';
 import { PcmCarry } from '../../audio/pcm-carry.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import { WavReader } from '../../audio/wav-reader.ts';
@@ -220,11 +220,4 @@ class SegmentReader {
   #error(message: string, code: 'unsupported_format' | 'protocol' | 'overflow'): VoiceError {
     return new VoiceError(`${this.#provider}: ${message}`, { code, provider: this.#provider });
   }
-}
-
-/** The format of samples without their WAV header; other formats unchanged. */
-export function rawFormat(format: AudioMetadata): AudioMetadata {
-  if (format.container !== 'wav') return format;
-  const { encoding, sampleRate, channels, bitDepth } = format;
-  return { encoding, sampleRate, channels, ...(bitDepth !== undefined && { bitDepth }) };
 }

@@ -15,7 +15,7 @@ import type {
 } from '../../core/remote-provider.ts';
 import type { ConnectionEvent, ProviderType, SpokenWord, TTSProvider } from '../../core/roles.ts';
 import type { HttpErrorFacts, HttpErrorOf, HttpFailure } from '../../transport/http-error.ts';
-import type { SynthesisEvent } from './utterance.ts';
+import type { UtteranceEvent, UtteranceOptions } from './utterance.ts';
 
 /** Configuration of every text-to-speech provider. */
 export interface TTSConfig extends RemoteConfig {
@@ -103,7 +103,7 @@ export interface Speaker extends Pick<RemoteVoice, 'processChunk' | 'finalize' |
   /** The state of a connection that stays open between texts. Hot; replays the latest value. */
   readonly connection$: Observable<ConnectionEvent>;
   /** Synthesizes pieces of text: subscribing starts it, unsubscribing cancels it. */
-  synthesis(pieces$: Observable<string>): Observable<SynthesisEvent>;
+  synthesis(pieces$: Observable<string>, options: UtteranceOptions): Observable<UtteranceEvent>;
   /** Opens a connection for the next text unless one is open. */
   warm(): void;
   /** Part of `initialize()`. */
@@ -135,7 +135,7 @@ export interface VoiceHost<C extends TTSConfig> {
   /** Its public members. */
   readonly voice: RemoteVoice<C> &
     Pick<RemoteProvider<C>, 'isProxyMode' | 'resolveApiKey' | 'resolveAuthHeader' | 'resolveSocketCredentials'>;
-  readonly errors: WireErrors;
+  readonly error: WireErrors['error'];
   /** Fails when the provider is disposed. */
   readonly ended$: Observable<never>;
   /** The current options of its connections and requests. */
@@ -149,7 +149,7 @@ export interface VoiceHost<C extends TTSConfig> {
   /** @throws VoiceError `not_ready` when the provider is not initialized. */
   readonly assertReady: (method: string) => void;
   /** Publishes a synthesis of a text, as `speak()` does. */
-  deliver(events$: Observable<SynthesisEvent>, text: string): Observable<AudioChunk>;
+  deliver(utterance: (options: UtteranceOptions) => Observable<UtteranceEvent>, text: string): Observable<AudioChunk>;
   /** Publishes an error on `errors$`. */
   readonly report: (error: VoiceError) => void;
 }

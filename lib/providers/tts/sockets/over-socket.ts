@@ -16,7 +16,7 @@ import { VoiceError } from '../../../core/errors.ts';
 import { OnDemand } from '../../../core/on-demand.ts';
 import type { ConnectionEvent } from '../../../core/roles.ts';
 import { fromAbort } from '../../../stream/bridge.ts';
-import type { SynthesisEvent } from '../utterance.ts';
+import type { UtteranceEvent, UtteranceOptions } from '../utterance.ts';
 import type { Speaker, TTSCallOptions, TTSConfig, VoiceHost, VoiceRunner } from '../voice-service.ts';
 import type { SocketWire } from './socket-wire.ts';
 import type { VoiceSockets } from './voice-sockets.ts';
@@ -112,8 +112,8 @@ class SocketSpeaker<C extends TTSConfig, S> implements Speaker {
     for (const { over$ } of [...this.#drafts].reverse()) over$.complete();
   }
 
-  synthesis(pieces$: Observable<string>): Observable<SynthesisEvent> {
-    return this.#sockets?.speak(pieces$) ?? EMPTY;
+  synthesis(pieces$: Observable<string>, options: UtteranceOptions): Observable<UtteranceEvent> {
+    return this.#sockets?.speak(pieces$, options) ?? EMPTY;
   }
 
   async synthesize(text: string, options?: TTSCallOptions): Promise<Blob> {

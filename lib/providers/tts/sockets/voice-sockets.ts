@@ -14,8 +14,9 @@ import type { ConnectionEvent } from '../../../core/roles.ts';
 import { fromAbort } from '../../../stream/bridge.ts';
 import { merge } from '../../../stream/merge.ts';
 import { ReconnectingSocket, type ReconnectingSocketOptions } from '../../../transport/reconnecting-socket.ts';
-import { assembleUtterance, type SynthesisEvent } from '../utterance.ts';
-import type { TTSCallOptions, TTSConfig, VoiceHost } from '../voice-service.ts';
+import { assembleUtterance, type UtteranceEvent, type UtteranceOptions } from '../utterance.ts';
+import type { TTSCallOptions, TTSConfig, VoiceHost, WireErrors } from '../voice-service.ts';
+import { wireErrors } from '../wire-errors.ts';
 import type { SocketWire } from './socket-wire.ts';
 import type { SpeechRules } from './speech-step.ts';
 import { VoiceConnection, VoiceConnections, type VoiceConnectionOptions } from './voice-connection.ts';
@@ -30,6 +31,7 @@ const reconnect = { maxTries: 3, maxRetryAfterMs: 5_000 };
 export class VoiceSockets<C extends TTSConfig> {
   readonly #wire: SocketWire<C, unknown>;
   readonly #host: VoiceHost<C>;
+  readonly #errors: WireErrors;
   readonly #onConnection: (event: ConnectionEvent) => void;
   readonly #connections: VoiceConnections;
   readonly #sessions = new Map<ReconnectingSocket, Subscription>();
@@ -41,6 +43,7 @@ export class VoiceSockets<C extends TTSConfig> {
   constructor(wire: SocketWire<C, unknown>, host: VoiceHost<C>, onConnection: (event: ConnectionEvent) => void) {
     this.#wire = wire;
     this.#host = host;
+    this.#errors = wireErrors(host);
     this.#onConnection = onConnection;
     const { scheduler = asyncScheduler } = this.#config;
     this.#connections = new VoiceConnections({
@@ -55,16 +58,15 @@ export class VoiceSockets<C extends TTSConfig> {
     this.#current().warm();
   }
 
-  speak(pieces$: Observable<string>): Observable<SynthesisEvent> {
-    return defer(() => this.#current().speak(pieces$));
+  speak(pieces$: Observable<string>, options: UtteranceOptions): Observable<UtteranceEvent> {
+    return defer(() => this.#current().speak(pieces$)).pipe(assembleUtterance(options));
   }
 
   async synthesize(text: string, { signal }: TTSCallOptions = {}): Promise<Blob> {
-    const { voice, errors, ended$ } = this.#host;
-    if (!text.trim()) throw errors.error('no text to synthesize', { code: 'configuration' });
+    const { voice, error, ended$ } = this.#host;
+    if (!text.trim()) throw error('no text to synthesize', { code: 'configuration' });
     const format = voice.getMetadata();
-    const chunks$ = this.speak(of(text)).pipe(
-      assembleUtterance({ provider: voice.name, utteranceId: '', format, text: () => text }),
+    const chunks$ = this.speak(of(text), { provider: voice.name, utteranceId: '', format, text: () => text }).pipe(
       filter((event) => event.type === 'chunk'),
       map(({ chunk }) => chunk.data),
       toArray(),
@@ -117,7 +119,8 @@ export class VoiceSockets<C extends TTSConfig> {
 
   #connectionOptions(): VoiceConnectionOptions {
     const wire = this.#wire;
-    const { voice, errors } = this.#host;
+    const { voice } = this.#host;
+    const errors = this.#errors;
     return {
       wire,
       attribution: wire.attribution(this.#config, () => this.#config),
