@@ -91,9 +91,10 @@ export {
 } from './providers/stt/stt-wire.ts';
 export { RemoteTTS } from './providers/tts/remote-tts.ts';
 export { byRequests, type RequestVoice } from './providers/tts/requests/by-requests.ts';
-export { readAudio, readObject, readObjects, type ObjectReading } from './providers/tts/requests/read-audio.ts';
 export type {
+  AnswerReader,
   ExchangeContext,
+  ObjectReading,
   OpenFormat,
   RequestContext,
   RequestTTSConfig,

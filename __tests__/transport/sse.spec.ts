@@ -1,6 +1,7 @@
 import { from, Subject, type Observable } from 'rxjs';
 import { VoiceError } from '../../lib/core/errors.ts';
-import { isEventStream, mediaType, sse, type ServerSentEvent } from '../../lib/transport/sse.ts';
+import { isEventStream, mediaType } from '../../lib/transport/media-type.ts';
+import { sse, type ServerSentEvent } from '../../lib/transport/sse.ts';
 
 const provider = 'TestLLM';
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);

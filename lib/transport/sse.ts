@@ -1,7 +1,6 @@
 import { createParser } from 'eventsource-parser';
 import { Observable, type OperatorFunction } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
-import type { HttpHeaders } from './http.ts';
 
 /** A server-sent event. */
 export interface ServerSentEvent {
@@ -47,14 +46,4 @@ export function sse({ provider, maxLength = 1_048_576 }: SseOptions): OperatorFu
         },
       });
     });
-}
-
-/** Whether a response's body is server-sent events, according to its headers. */
-export function isEventStream(headers: HttpHeaders): boolean {
-  return mediaType(headers) === 'text/event-stream';
-}
-
-/** The media type of a body without parameters, in lower case; empty if the server gives none. */
-export function mediaType(headers: HttpHeaders): string {
-  return (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }

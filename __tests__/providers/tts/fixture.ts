@@ -66,7 +66,7 @@ export class FakeTTS extends RemoteProvider<TTSConfig> implements TTSProvider {
       this.assertReady('speak');
       return this.#outputs.speak(text$, (pieces$) => ({
         ...{
-          utterance: (options: UtteranceOptions) => defer(() => this.wire(pieces$)).pipe(assembleUtterance(options)),
+          utterance$: (options: UtteranceOptions) => defer(() => this.wire(pieces$)).pipe(assembleUtterance(options)),
           format: pcm,
           ended$: this.aborted$('was disposed while it spoke'),
         },

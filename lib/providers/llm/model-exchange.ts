@@ -28,7 +28,8 @@ import {
   requestRetries,
   warmConnection,
 } from '../../transport/http.ts';
-import { isEventStream, mediaType, type ServerSentEvent, sse } from '../../transport/sse.ts';
+import { isEventStream, mediaType } from '../../transport/media-type.ts';
+import { type ServerSentEvent, sse } from '../../transport/sse.ts';
 import type { LLMConfig } from './llm-config.ts';
 import { modelErrorOf } from './model-errors.ts';
 import type { AnswerContext, ModelContext, ModelEffect, ModelRequest, ModelStep, ModelWire } from './model-wire.ts';

@@ -6,12 +6,12 @@ import { asNumber, asObject, asObjects, asString, ownEntry, type WireObject } fr
 import { decodeHex } from '../../core/hex.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { HttpErrorFacts } from '../../transport/http-error.ts';
-import { type HttpResponse, readJson } from '../../transport/http.ts';
-import { mediaType } from '../../transport/sse.ts';
+import type { HttpResponse } from '../../transport/http.ts';
+import { mediaType } from '../../transport/media-type.ts';
 import { chiTTS } from '../retiring.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests } from './requests/by-requests.ts';
-import { readAudio, readObjects, wordEvent } from './requests/read-audio.ts';
+import { wordEvent } from './words/word-event.ts';
 import type { RequestContext, RequestTTSConfig, RequestWire, SpeechRequest } from './requests/request-wire.ts';
 import type { SynthesisEvent } from './utterance.ts';
 
@@ -241,14 +241,12 @@ function requestFor(text: string, { config }: Context): SpeechRequest {
 
 /** Reads events, or one object; any other response is audio. */
 function readAnswer(response: HttpResponse, context: Context): Observable<SynthesisEvent> {
-  const { config, error, refusal, warn } = context;
+  const { answers, config, error, refusal, warn } = context;
   if (!['application/json', 'text/event-stream'].includes(mediaType(response.headers))) {
-    return readAudio(response, context);
+    return answers.audio(response);
   }
-  return readObjects<boolean, SynthesisEvent | { readonly type: 'subtitles'; readonly address: string }>(
-    response,
-    context,
-    {
+  return answers
+    .objects<boolean, SynthesisEvent | { readonly type: 'subtitles'; readonly address: string }>(response, {
       start: false,
       read: (isHeard, message) => {
         if ((codeOf(message) ?? 0) !== 0 || asObject(message['error'])) {
@@ -272,14 +270,14 @@ function readAnswer(response: HttpResponse, context: Context): Observable<Synthe
         // Seen when the service is busy.
         throw error('the answer has no audio', { code: 'protocol', recoverable: true });
       },
-    },
-  ).pipe(concatMap((event) => (event.type === 'subtitles' ? wordsAt(event.address, context) : of(event))));
+    })
+    .pipe(concatMap((event) => (event.type === 'subtitles' ? wordsAt(event.address, context) : of(event))));
 }
 
 /** Word times, from a file of the service; without it, words are estimated. */
 function wordsAt(address: string, context: Context): Observable<SynthesisEvent> {
   return context.download(address).pipe(
-    readJson(),
+    mergeMap((response) => context.answers.json(response)),
     mergeMap((segments) =>
       asObjects(segments)
         .flatMap(({ timestamped_words }) => asObjects(timestamped_words))

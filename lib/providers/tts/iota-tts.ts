@@ -6,7 +6,6 @@ import { asObject, asString, ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import { utf8Length } from '../../text/split-text.ts';
 import { isSsml, ssml } from '../../text/ssml.ts';
-import { readJson } from '../../transport/http.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests } from './requests/by-requests.ts';
 import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
@@ -113,9 +112,8 @@ const wire: RequestWire<IotaTTSConfig> = {
       },
     };
   },
-  read: (response, { error }) =>
-    of(response).pipe(
-      readJson(maxAnswerBytes),
+  read: (response, { answers, error }) =>
+    answers.json(response, maxAnswerBytes).pipe(
       concatMap((answer) => {
         // The service omits empty fields.
         const { audioContent = '' } = asObject(answer) ?? { audioContent: null };

@@ -1,4 +1,4 @@
-import { catchError, EMPTY, map, type OperatorFunction } from 'rxjs';
+import { catchError, EMPTY, map, type OperatorFunction, switchMap } from 'rxjs';
 import { durationMs } from '../../audio/formats.ts';
 import type { AudioMetadata } from '../../audio/types.ts';
 import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
@@ -12,7 +12,6 @@ import { isSsml, ssml } from '../../text/ssml.ts';
 import type { AwsCredentials } from '../../transport/aws-signature.ts';
 import { AwsSigner, type AwsConfig } from '../../transport/aws-signer.ts';
 import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
-import { readText } from '../../transport/http.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests } from './requests/by-requests.ts';
 import type { RequestTTSConfig, RequestWire, SpeechRequest } from './requests/request-wire.ts';
@@ -197,7 +196,7 @@ function wireOf(signer: () => AwsSigner): RequestWire<OmegaTTSConfig> {
       const { config, warn } = context;
       if (!config.wordTimings) return events$;
       const marks$ = context.ask(marksRequestFor(text, config)).pipe(
-        readText(),
+        switchMap((response) => context.answers.text(response)),
         map((lines): Marks => ({ type: 'marks', marks: marksIn(lines) })),
         // Without them, words are estimated.
         catchError((error: unknown) => {

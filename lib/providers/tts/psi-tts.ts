@@ -6,11 +6,10 @@ import { asNumber, asObject, asObjects, asString, ownEntry, type WireObject } fr
 import type { Logger } from '../../core/logger.ts';
 import { missingPackage } from '../../core/optional-peer.ts';
 import type { HttpResponse } from '../../transport/http.ts';
-import { mediaType } from '../../transport/sse.ts';
+import { mediaType } from '../../transport/media-type.ts';
 import { psiTTS } from '../retiring.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests } from './requests/by-requests.ts';
-import { readAudio, readObjects } from './requests/read-audio.ts';
 import type { RequestContext, RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
 import type { SynthesisEvent } from './utterance.ts';
 
@@ -149,7 +148,7 @@ function wordsOf(event: WireObject): readonly Word[] {
  * and is emitted when the part ends.
  */
 function readTimed(response: HttpResponse, context: RequestContext<PsiTTSConfig>): Observable<SynthesisEvent> {
-  return readObjects<{ readonly part: number; readonly words: readonly Word[] }>(response, context, {
+  return context.answers.objects<{ readonly part: number; readonly words: readonly Word[] }>(response, {
     start: { part: -Infinity, words: [] },
     read: ({ part, words }, event) => {
       const data = decodeBase64(asString(event['audio_base64']) ?? '');
@@ -197,7 +196,9 @@ function wireOf(encoder: () => Encode | undefined): RequestWire<PsiTTSConfig> {
       };
     },
     read: (response, context) =>
-      mediaType(response.headers) === 'text/event-stream' ? readTimed(response, context) : readAudio(response, context),
+      mediaType(response.headers) === 'text/event-stream'
+        ? readTimed(response, context)
+        : context.answers.audio(response),
   };
   return wire;
 }

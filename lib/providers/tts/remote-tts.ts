@@ -226,8 +226,8 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
   }
 
   /** A synthesis as configured now. */
-  #delivery(utterance: Delivery['utterance']): Omit<Delivery, 'text'> {
-    return { utterance, format: this.#service.format(this.config), ended$: this.#ended$ };
+  #delivery(utterance$: Delivery['utterance$']): Omit<Delivery, 'text'> {
+    return { utterance$, format: this.#service.format(this.config), ended$: this.#ended$ };
   }
 
   #host(): VoiceHost<C> {
@@ -243,7 +243,7 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
       url: (path, query) => this.resolveUrl(path, query),
       socketUrl: (path, query) => this.resolveSocketUrl(path, query),
       assertReady: (method) => this.assertReady(method),
-      deliver: (utterance, text) => this.#outputs.deliver({ ...this.#delivery(utterance), text: () => text }),
+      deliver: (utterance$, text) => this.#outputs.deliver({ ...this.#delivery(utterance$), text: () => text }),
       logger: () => this.logger,
       report: (error) => this.report(error),
     } satisfies VoiceHost<C>;

@@ -7,11 +7,10 @@ import type { Query } from '../../core/remote-provider.ts';
 import { escapeXml, isSsml, ssml, xmlElement } from '../../text/ssml.ts';
 import type { HttpErrorFacts } from '../../transport/http-error.ts';
 import type { HttpResponse } from '../../transport/http.ts';
-import { mediaType } from '../../transport/sse.ts';
+import { mediaType } from '../../transport/media-type.ts';
 import { rhoTTS } from '../retiring.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests, type RequestVoice } from './requests/by-requests.ts';
-import { readAudio, readObjects } from './requests/read-audio.ts';
 import type { RequestContext, RequestTTSConfig, RequestWire, SpeechRequest } from './requests/request-wire.ts';
 import type { TTSVoice } from './tts-voice.ts';
 import type { SynthesisEvent } from './utterance.ts';
@@ -151,10 +150,10 @@ interface Reading {
 
 /** Reads events, or one object; any other response is audio. */
 function readAnswer(response: HttpResponse, context: RequestContext<RhoTTSConfig>): Observable<SynthesisEvent> {
-  const { error, refusal } = context;
+  const { answers, error, refusal } = context;
   const type = mediaType(response.headers);
-  if (type !== 'application/json' && type !== 'text/event-stream') return readAudio(response, context);
-  return readObjects<Reading>(response, context, {
+  if (type !== 'application/json' && type !== 'text/event-stream') return answers.audio(response);
+  return answers.objects<Reading>(response, {
     start: { marks: undefined, isDone: false, hasAudio: false },
     read: (state, message) => {
       if (asObject(message['error']) ?? asString(message['error']))

@@ -4,10 +4,10 @@ import { decodeBase64 } from '../../core/base64.ts';
 import { asObject, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { HttpResponse } from '../../transport/http.ts';
-import { mediaType } from '../../transport/sse.ts';
+import { mediaType } from '../../transport/media-type.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests, type RequestVoice } from './requests/by-requests.ts';
-import { readAudio, readObject, wordEvent } from './requests/read-audio.ts';
+import { wordEvent } from './words/word-event.ts';
 import type { RequestContext, RequestTTSConfig, RequestWire, SpeechRequest } from './requests/request-wire.ts';
 import type { TTSVoice } from './tts-voice.ts';
 import type { SynthesisEvent } from './utterance.ts';
@@ -178,12 +178,17 @@ function requestFor(text: string, { config }: RequestContext<SigmaTTSConfig>): S
 }
 
 function readAnswer(response: HttpResponse, context: RequestContext<SigmaTTSConfig>): Observable<SynthesisEvent> {
-  return readObject<SynthesisEvent | File>(response, context, (answer) => {
-    const warning = asString(answer['warning']);
-    if (warning) context.note(warning);
-    const words = asObjects(answer['wordDurations']);
-    return [audioIn(answer, context), ...words.flatMap(({ word, startMs, endMs }) => wordEvent(word, startMs, endMs))];
-  }).pipe(concatMap((event) => (event.type === 'file' ? audioAt(event.address, context) : of(event))));
+  return context.answers
+    .object<SynthesisEvent | File>(response, (answer) => {
+      const warning = asString(answer['warning']);
+      if (warning) context.note(warning);
+      const words = asObjects(answer['wordDurations']);
+      return [
+        audioIn(answer, context),
+        ...words.flatMap(({ word, startMs, endMs }) => wordEvent(word, startMs, endMs)),
+      ];
+    })
+    .pipe(concatMap((event) => (event.type === 'file' ? audioAt(event.address, context) : of(event))));
 }
 
 function audioIn(
@@ -201,7 +206,7 @@ function audioIn(
 function audioAt(address: string, context: RequestContext<SigmaTTSConfig>): Observable<SynthesisEvent> {
   return context
     .download(address)
-    .pipe(switchMap((file) => (mediaType(file.headers) === 'application/json' ? EMPTY : readAudio(file, context))));
+    .pipe(switchMap((file) => (mediaType(file.headers) === 'application/json' ? EMPTY : context.answers.audio(file))));
 }
 
 function voiceOf(voice: WireObject): TTSVoice[] {

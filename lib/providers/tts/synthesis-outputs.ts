@@ -23,7 +23,7 @@ export interface SynthesisOutputsOptions {
 /** One synthesis to publish. */
 export interface Delivery {
   /** The service's output, assembled: subscribing starts it, unsubscribing cancels it at the service. */
-  readonly utterance: (options: UtteranceOptions) => Observable<UtteranceEvent>;
+  readonly utterance$: (options: UtteranceOptions) => Observable<UtteranceEvent>;
   /** The format of the bytes; if unknown in advance, the first bytes of each segment must include it. */
   readonly format: AudioMetadata | undefined;
   /** The text so far, for words outside any segment. */
@@ -72,9 +72,9 @@ export class SynthesisOutputs {
   }
 
   /** Publishes the chunks, the format and the words of one synthesis, and emits its chunks. Subscribe once. */
-  deliver({ utterance, ended$, format, text }: Delivery): Observable<AudioChunk> {
+  deliver({ utterance$, ended$, format, text }: Delivery): Observable<AudioChunk> {
     const { provider } = this.#options;
-    return utterance({ provider, utteranceId: this.nextId(), format, text }).pipe(
+    return utterance$({ provider, utteranceId: this.nextId(), format, text }).pipe(
       tap((event) => this.publish(event)),
       filter((event) => event.type === 'chunk'),
       map(({ chunk }) => chunk),

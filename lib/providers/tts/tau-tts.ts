@@ -6,7 +6,6 @@ import type { Logger } from '../../core/logger.ts';
 import { tauTTS } from '../retiring.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests, type RequestVoice } from './requests/by-requests.ts';
-import { readObject } from './requests/read-audio.ts';
 import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
 import type { TTSVoice } from './tts-voice.ts';
 import type { TTSCallOptions } from './voice-service.ts';
@@ -100,7 +99,7 @@ const wire: RequestWire<TauTTSConfig> = {
     json: { text, ...wireParameters(config, tauTTSRules) },
   }),
   read: (response, context) =>
-    readObject(response, context, ({ audio, timestamps }) => {
+    context.answers.object(response, ({ audio, timestamps }) => {
       const data = decodeBase64(asString(audio) ?? '');
       if (!data?.length) throw context.error('the answer has no audio', { code: 'protocol', recoverable: true });
       const words = wordsOf(asObjects(timestamps)).map((word) => ({ type: 'word', ...word }) as const);

@@ -149,7 +149,7 @@ export interface VoiceHost<C extends TTSConfig> {
   /** @throws VoiceError `not_ready` when the provider is not initialized. */
   readonly assertReady: (method: string) => void;
   /** Publishes a synthesis of a text, as `speak()` does. */
-  deliver(utterance: (options: UtteranceOptions) => Observable<UtteranceEvent>, text: string): Observable<AudioChunk>;
+  deliver(utterance$: (options: UtteranceOptions) => Observable<UtteranceEvent>, text: string): Observable<AudioChunk>;
   /** Publishes an error on `errors$`. */
   readonly report: (error: VoiceError) => void;
 }

@@ -1,6 +1,7 @@
 import { catchError, concat, firstValueFrom, from, map, of, Subject, throwError, toArray, type Observable } from 'rxjs';
 import { VoiceError } from '../../../../lib/core/errors.ts';
-import { readAudio, readObject, wordEvent } from '../../../../lib/providers/tts/requests/read-audio.ts';
+import { readAudio, readObject } from '../../../../lib/providers/tts/requests/read-audio.ts';
+import { wordEvent } from '../../../../lib/providers/tts/words/word-event.ts';
 
 const context = {
   error: (text: string, options: ConstructorParameters<typeof VoiceError>[1]) => new VoiceError(text, options),

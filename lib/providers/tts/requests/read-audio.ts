@@ -1,19 +1,29 @@
 import { map, Observable, of, switchMap } from 'rxjs';
 import { joinBytes } from '../../../audio/concat.ts';
-import { asNumber, asObject, asString, type WireObject } from '../../../core/guard.ts';
-import type { Step } from '../../../stream/fold.ts';
+import { asObject, type WireObject } from '../../../core/guard.ts';
 import { incremental } from '../../../stream/incremental.ts';
-import { readJson, type HttpResponse } from '../../../transport/http.ts';
+import { readJson, readText, type HttpResponse } from '../../../transport/http.ts';
 import { jsonObjects } from '../../../transport/json-objects.ts';
-import { mediaType } from '../../../transport/sse.ts';
+import { mediaType } from '../../../transport/media-type.ts';
 import type { SynthesisEvent } from '../utterance.ts';
-import type { RequestContext } from './request-wire.ts';
+import type { AnswerReader, ObjectReading, RequestContext } from './request-wire.ts';
 
 /** Longest event or answer, in characters or bytes: a whole recording, in base64 or hexadecimal. */
 const maxLength = 64 * 1024 * 1024;
 
 /** Shortest piece of audio that is passed on before the end, in bytes: less than a frame of any format. */
 const shortestPiece = 128;
+
+/** Reads answers with a wire's errors and warnings. */
+export function answerReader(context: Pick<RequestContext<unknown>, 'error' | 'warn'>): AnswerReader {
+  return {
+    audio: (response) => readAudio(response, context),
+    object: (response, read) => readObject(response, context, read),
+    objects: (response, reading) => readObjects(response, context, reading),
+    json: (response, limit) => of(response).pipe(readJson(limit)),
+    text: (response) => of(response).pipe(readText()),
+  } satisfies AnswerReader;
+}
 
 /** Reads a response's body as audio. */
 export function readAudio(
@@ -70,15 +80,6 @@ export function readObject<E>(
   );
 }
 
-/** How to read a response of JSON objects: one, one per line, or server-sent events. */
-export interface ObjectReading<S, E = SynthesisEvent> {
-  readonly start: S;
-  /** Reads an object: the next state, and its events. Pure. */
-  readonly read: (state: S, message: WireObject) => Step<S, E>;
-  /** The remaining events at the end; throws if the end comes too early. Default: none. */
-  readonly end?: (state: S) => readonly E[];
-}
-
 /** The events in a response of JSON objects; skips anything else with a warning. */
 export function readObjects<S, E = SynthesisEvent>(
   response: HttpResponse,
@@ -100,10 +101,4 @@ export function readObjects<S, E = SynthesisEvent>(
       };
     }),
   );
-}
-
-/** A word with its times in milliseconds; none if any field is missing. */
-export function wordEvent(word: unknown, start: unknown, end: unknown): SynthesisEvent[] {
-  const [text, startMs, endMs] = [asString(word)?.trim(), asNumber(start), asNumber(end)];
-  return text && startMs !== undefined && endMs !== undefined ? [{ type: 'word', text, startMs, endMs }] : [];
 }

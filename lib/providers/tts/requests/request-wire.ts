@@ -1,5 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { Query } from '../../../core/remote-provider.ts';
+import type { WireObject } from '../../../core/guard.ts';
+import type { Step } from '../../../stream/fold.ts';
 import type { Markup } from '../../../text/markup.ts';
 import type { HttpRequestHeaders, HttpResponse } from '../../../transport/http.ts';
 import type { SynthesisEvent } from '../utterance.ts';
@@ -25,6 +27,29 @@ export interface SpeechRequest {
   readonly body?: string | Uint8Array<ArrayBuffer> | undefined;
 }
 
+/** How to read a response of JSON objects: one, one per line, or server-sent events. */
+export interface ObjectReading<S, E = SynthesisEvent> {
+  readonly start: S;
+  /** Reads an object: the next state, and its events. Pure. */
+  readonly read: (state: S, message: WireObject) => Step<S, E>;
+  /** The remaining events at the end; throws if the end comes too early. Default: none. */
+  readonly end?: (state: S) => readonly E[];
+}
+
+/** Reads the body of a response. */
+export interface AnswerReader {
+  /** As audio. */
+  audio(response: HttpResponse): Observable<SynthesisEvent>;
+  /** As one JSON object (empty for any other JSON value); a body of another kind is audio. */
+  object<E>(response: HttpResponse, read: (answer: WireObject) => readonly E[]): Observable<E | SynthesisEvent>;
+  /** As JSON objects; skips anything else with a warning. */
+  objects<S, E = SynthesisEvent>(response: HttpResponse, reading: ObjectReading<S, E>): Observable<E>;
+  /** As a JSON value, of at most so many bytes. */
+  json(response: HttpResponse, limit?: number): Observable<unknown>;
+  /** As text. */
+  text(response: HttpResponse): Observable<string>;
+}
+
 /** What a wire's functions get from their provider. */
 export interface RequestContext<C> extends WireErrors {
   /** The current configuration. */
@@ -33,6 +58,8 @@ export interface RequestContext<C> extends WireErrors {
   readonly warn: (text: string) => void;
   /** Logs what may quote the user, at level debug. */
   readonly note: (text: string) => void;
+  /** Reads answers: their code is not in the page of a wire that is never spoken with. */
+  readonly answers: AnswerReader;
   /** Fetches a file that an answer names by absolute URL, without the credential; only from `fileHosts`. */
   download(address: string): Observable<HttpResponse>;
 }

@@ -18,7 +18,7 @@ import {
   of,
   Subject,
   subscribeOn,
-  Subscription,
+  type Subscription,
   switchMap,
   takeUntil,
   toArray,
@@ -50,7 +50,7 @@ import { requestIdOf } from '../../../transport/http-error.ts';
 import { assembleUtterance, type SynthesisEvent, type UtteranceEvent, type UtteranceOptions } from '../utterance.ts';
 import type { TTSCallOptions, VoiceHost } from '../voice-service.ts';
 import { wireErrors } from '../wire-errors.ts';
-import { readAudio } from './read-audio.ts';
+import { answerReader } from './read-audio.ts';
 import type { ExchangeContext, RequestContext, RequestTTSConfig, RequestWire, SpeechRequest } from './request-wire.ts';
 
 /** A provider's requests: sends one for each piece of a text, the next one in progress while the first is heard. */
@@ -70,12 +70,15 @@ export class SpeechRequests<C extends RequestTTSConfig> {
     this.#host = host;
     const { voice, logger, transport } = host;
     this.#requests = createLock(() => voice.config.concurrency ?? wire.concurrency ?? Infinity);
+    const errors = wireErrors(host);
+    const warn = oncePerKind((text) => logger().warn(`${voice.name}: ${text}`));
     this.#context = {
       get config() {
         return voice.config;
       },
-      ...wireErrors(host),
-      warn: oncePerKind((text) => logger().warn(`${voice.name}: ${text}`)),
+      ...errors,
+      warn,
+      answers: answerReader({ ...errors, warn }),
       note: (text) => logger().debug(`${voice.name}: ${text}`),
       download: (address) => defer(() => httpRequest({ ...transport(), url: this.#fileAt(address) })),
     } satisfies RequestContext<C>;
@@ -150,7 +153,7 @@ export class SpeechRequests<C extends RequestTTSConfig> {
 
   /** Reads one response. */
   read(response: HttpResponse): Observable<SynthesisEvent> {
-    return this.#wire.read?.(response, this.#context) ?? readAudio(response, this.#context);
+    return this.#wire.read?.(response, this.#context) ?? this.#context.answers.audio(response);
   }
 
   speak(text$: Observable<string>, options: UtteranceOptions): Observable<UtteranceEvent> {

@@ -1,0 +1,11 @@
+import type { HttpHeaders } from './http-error.ts';
+
+/** Whether a response's body is server-sent events, according to its headers. */
+export function isEventStream(headers: HttpHeaders): boolean {
+  return mediaType(headers) === 'text/event-stream';
+}
+
+/** The media type of a body without parameters, in lower case; empty if the server gives none. */
+export function mediaType(headers: HttpHeaders): string {
+  return (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+}
