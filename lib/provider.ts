@@ -115,7 +115,7 @@ export type {
   SpeechWire,
   SpokenEvent,
 } from './providers/tts/sockets/speech-wire.ts';
-export type { SynthesisEvent } from './providers/tts/utterance.ts';
+export type { SynthesisEvent, UtteranceEvent, UtteranceOptions } from './providers/tts/utterance.ts';
 export type {
   RemoteVoice,
   Speaker,

@@ -31,9 +31,11 @@ export type SynthesisEvent =
 export type UtteranceEvent =
   { readonly type: 'chunk'; readonly chunk: AudioChunk } | { readonly type: 'word'; readonly word: SpokenWord };
 
-/** What {@link assembleUtterance} needs. */
+/** What chunks and words are assembled with. */
 export interface UtteranceOptions {
+  /** The provider's name. */
   readonly provider: string;
+  /** The id of the synthesis. */
   readonly utteranceId: string;
   /** The format of the bytes; if unknown, each segment's first bytes must include it. */
   readonly format: AudioMetadata | undefined;

@@ -135,6 +135,7 @@ export interface VoiceHost<C extends TTSConfig> {
   /** Its public members. */
   readonly voice: RemoteVoice<C> &
     Pick<RemoteProvider<C>, 'isProxyMode' | 'resolveApiKey' | 'resolveAuthHeader' | 'resolveSocketCredentials'>;
+  /** Creates an error of the provider, prefixed with its name. */
   readonly error: WireErrors['error'];
   /** Fails when the provider is disposed. */
   readonly ended$: Observable<never>;
