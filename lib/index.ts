@@ -274,7 +274,7 @@ export { BrowserLLM, type BrowserLLMConfig } from './providers/llm/browser-llm.t
 export { CompatibleLLM, type CompatibleLLMConfig } from './providers/llm/compatible-llm.ts';
 export { fromLanguageModel, type LanguageModelConfig, type LanguageModelLike } from './providers/llm/language-model.ts';
 export { MuLLM } from './providers/llm/mu-llm.ts';
-export type { MuLLMConfig } from './providers/llm/mu-request.ts';
+export type { MuLLMConfig } from './providers/llm/mu-dialect.ts';
 export { NuLLM, type NuLLMConfig } from './providers/llm/nu-llm.ts';
 export { OmicronLLM, type OmicronLLMConfig } from './providers/llm/omicron-llm.ts';
 export { textModel, type AnswerText, type TextModelConfig } from './providers/llm/text-model.ts';

@@ -52,10 +52,13 @@ export { compatibleProfile } from './providers/llm/compatible-llm.ts';
 export type { MessageAnswer } from './providers/llm/message-answer.ts';
 export type {
   AnswerContext,
+  LateModelWire,
   ModelContext,
+  ModelDialect,
   ModelEffect,
   ModelHeaders,
   ModelRequest,
+  ModelService,
   ModelStep,
   ModelWire,
 } from './providers/llm/model-wire.ts';

@@ -1,7 +1,7 @@
 /** A conversation is sent again with each turn: what the service has read, it must not be paid to read again. */
 import type { Message, TokenUsage } from '../../../lib/core/messages.ts';
 import { MuLLM } from '../../../lib/providers/llm/mu-llm.ts';
-import type { MuLLMConfig } from '../../../lib/providers/llm/mu-request.ts';
+import type { MuLLMConfig } from '../../../lib/providers/llm/mu-dialect.ts';
 import { outcomeOf } from './llm-fixture.ts';
 import { sandboxed } from './sandboxed.ts';
 

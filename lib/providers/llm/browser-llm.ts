@@ -18,7 +18,7 @@ import {
 } from './browser-engine.ts';
 import { answerSchema } from './answer-schema.ts';
 import { chatAnswer } from './chat-answer.ts';
-import { callFields, chatHistory, chatTools } from './chat-completions.ts';
+import { callFields, chatHistory, chatTools } from './chat-dialect.ts';
 import type { AnswerContext, ModelEffect } from './model-wire.ts';
 import { repairHistory } from './repair-history.ts';
 

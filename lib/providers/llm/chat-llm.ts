@@ -8,7 +8,7 @@ import { type AuthType, RemoteProvider } from '../../core/remote-provider.ts';
 import type { ConnectionEvent, LLMProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
 import type { LLMConfig } from './llm-config.ts';
 import type { ExchangeHost, ModelExchange } from './model-exchange.ts';
-import type { ModelContext, ModelWire } from './model-wire.ts';
+import type { LateModelWire, ModelContext, ModelDialect, ModelWire } from './model-wire.ts';
 
 /**
  * A language model behind a service. A wire defines the requests and reads the answers; timeouts, retries and
@@ -23,7 +23,7 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
   protected override readonly defaultBaseUrl: string | undefined;
   protected override readonly defaultAuthType: AuthType = 'bearer';
 
-  readonly #wire: ModelWire<C>;
+  readonly #wire: ModelWire<C> | LateModelWire<C>;
   readonly #tokens$ = new Subject<string>();
   readonly #connection$ = new Subject<ConnectionEvent>();
   readonly #warnOnce = oncePerKind((message) => this.logger.warn(message));
@@ -31,7 +31,7 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
   #exchange: ModelExchange<C> | undefined;
   #connections: Subscription | undefined;
 
-  constructor(wire: ModelWire<C>, config: C, logger?: Logger) {
+  constructor(wire: ModelWire<C> | LateModelWire<C>, config: C, logger?: Logger) {
     super(config, logger);
     this.#wire = wire;
     this.name = wire.name;
@@ -72,15 +72,17 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
   }
 
   protected override async onInitialize(_signal: AbortSignal): Promise<void> {
-    const { needsCredential = true, prepare } = this.#wire;
+    const wire = this.#wire;
+    const { needsCredential = true } = wire;
     if (needsCredential) this.assertAuth();
     this.assertConfig();
     const url = this.resolveUrl('');
-    this.reportRetiring(this.#wire);
+    this.reportRetiring(wire);
     // A page shows before it needs what sends requests.
     const code = new OnDemand(this.name, () => import('./model-exchange.ts'));
-    const [{ ModelExchange }] = await Promise.all([code.load(), prepare?.(this.name)]);
-    this.#exchange ??= new ModelExchange(this.#host());
+    const dialect = 'load' in wire ? wire.load(this.name) : wire;
+    const loaded = await Promise.all([code.load(), dialect]);
+    this.#exchange ??= new loaded[0].ModelExchange(this.#host(loaded[1]));
     this.#connections = this.#exchange.connections();
     if (!this.config.fetch) this.#exchange.warm(url);
   }
@@ -108,9 +110,10 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
     };
   }
 
-  #host(): ExchangeHost<C> {
+  #host(dialect: ModelDialect<C>): ExchangeHost<C> {
     return {
-      wire: this.#wire,
+      name: this.name,
+      dialect,
       config: () => this.config,
       context: () => this.#context,
       transport: () => this.transportOptions,

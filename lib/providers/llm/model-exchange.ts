@@ -32,7 +32,7 @@ import { isEventStream, mediaType } from '../../transport/media-type.ts';
 import { type ServerSentEvent, sse } from '../../transport/sse.ts';
 import type { LLMConfig } from './llm-config.ts';
 import { modelErrorOf } from './model-errors.ts';
-import type { AnswerContext, ModelContext, ModelEffect, ModelRequest, ModelStep, ModelWire } from './model-wire.ts';
+import type { AnswerContext, ModelContext, ModelDialect, ModelEffect, ModelRequest, ModelStep } from './model-wire.ts';
 
 /** How long the body may continue after the answer has ended, so that its connection can be reused. */
 const drainMs = 100;
@@ -45,7 +45,8 @@ type Answer = ModelStep<unknown>;
 
 /** A provider, as far as its requests need it. */
 export interface ExchangeHost<C extends LLMConfig> {
-  readonly wire: ModelWire<C>;
+  readonly name: string;
+  readonly dialect: ModelDialect<C>;
   readonly config: () => Readonly<C>;
   readonly context: () => ModelContext<C>;
   readonly transport: () => TransportOptions;
@@ -116,7 +117,7 @@ export class ModelExchange<C extends LLMConfig> {
     const context = this.#answerContext(options);
     const answered: { requestId?: string | undefined } = {};
     return defer(() => {
-      const request = this.#host.wire.request(messages, options, this.#host.context());
+      const request = this.#host.dialect.request(messages, options, this.#host.context());
       return 'then' in request ? request : of(request);
     }).pipe(
       switchMap((request) => this.#send(request)),
@@ -158,7 +159,7 @@ export class ModelExchange<C extends LLMConfig> {
   }
 
   #answerContext({ tools = [] }: GenerateOptions): AnswerContext {
-    const { callId = (id: string): string => id } = this.#host.wire;
+    const { callId = (id: string): string => id } = this.#host.dialect;
     return {
       toolNames: tools.map(({ name }) => name),
       newCallId: () => callId(`call_${Math.random().toString(36).slice(2)}`),
@@ -167,7 +168,7 @@ export class ModelExchange<C extends LLMConfig> {
 
   /** Reads a response step by step. */
   #read(response: HttpResponse, context: AnswerContext): Observable<Answer> {
-    const { start, read, readWhole } = this.#host.wire;
+    const { start, read, readWhole } = this.#host.dialect;
     const type = mediaType(response.headers);
     if (type === 'application/json' && readWhole) {
       return of(response).pipe(
@@ -180,7 +181,7 @@ export class ModelExchange<C extends LLMConfig> {
       return throwError(() => this.#host.error(message, { code: 'protocol', status: response.status }));
     }
     return limitedBody(response, maxAnswerBytes).pipe(
-      sse({ provider: this.#host.wire.name }),
+      sse({ provider: this.#host.name }),
       scan<ServerSentEvent, Answer>(
         ([state], event) => (state === undefined ? [state] : ended(read(state, event, context))),
         [start],
@@ -193,7 +194,7 @@ export class ModelExchange<C extends LLMConfig> {
     context: AnswerContext,
     answered: { readonly requestId?: string | undefined },
   ): OperatorFunction<Answer, LLMEvent> {
-    const { start, end } = this.#host.wire;
+    const { start, end } = this.#host.dialect;
     return (steps$) =>
       new Observable((subscriber) => {
         let last: unknown = start;

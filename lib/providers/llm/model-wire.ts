@@ -61,13 +61,8 @@ export type ModelEffect =
 /** The new state of an answer, and what it produces. */
 export type ModelStep<S> = readonly [state: S, ...effects: ModelEffect[]];
 
-/**
- * How requests are built and answers read: data and pure functions, run by `ChatLLM`.
- *
- * @typeParam C - The provider's configuration.
- * @typeParam S - The state of an answer being read.
- */
-export interface ModelWire<C, S = unknown> {
+/** What is known of a service before anybody asks it something. */
+export interface ModelService {
   /** The provider's class name. */
   readonly name: string;
   /** The default address; `undefined` when only the user knows it. */
@@ -78,10 +73,17 @@ export interface ModelWire<C, S = unknown> {
   readonly rules: ConfigRules;
   /** The models that the service retires. */
   readonly retiring?: readonly RetiringModel[] | undefined;
+}
+
+/**
+ * How requests are built and answers read: data and pure functions, run by `ChatLLM`.
+ *
+ * @typeParam C - The provider's configuration.
+ * @typeParam S - The state of an answer being read.
+ */
+export interface ModelDialect<C, S = unknown> {
   /** Converts a call's id to the service's format; deterministic. Default: the id itself. */
   readonly callId?: ((id: string) => string) | undefined;
-  /** Loads what requests need, such as an optional package; awaited by `initialize()`. */
-  prepare?(this: void, name: string): Promise<unknown>;
   /** The request for an answer. */
   request(
     this: void,
@@ -97,4 +99,13 @@ export interface ModelWire<C, S = unknown> {
   end?(this: void, state: S, context: AnswerContext): ModelStep<S> | undefined;
   /** Reads a whole answer from one JSON document, from a service that does not stream. */
   readWhole?(this: void, state: S, json: unknown, context: AnswerContext): ModelStep<S>;
+}
+
+/** A service with its dialect. */
+export interface ModelWire<C, S = unknown> extends ModelService, ModelDialect<C, S> {}
+
+/** A service whose dialect is code, or needs a package, that a page loads when it is needed. */
+export interface LateModelWire<C> extends ModelService {
+  /** Loads it; awaited by `initialize()`. */
+  load(this: void, name: string): Promise<ModelDialect<C>>;
 }

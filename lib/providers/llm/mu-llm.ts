@@ -4,24 +4,21 @@ import { OnDemand } from '../../core/on-demand.ts';
 import { missingPackage } from '../../core/optional-peer.ts';
 import { muLLM } from '../retiring.ts';
 import { ChatLLM } from './chat-llm.ts';
-import { emptyMessage, readMessage, type MessageAnswer } from './message-answer.ts';
-import type { ModelWire } from './model-wire.ts';
-import type * as MuRequest from './mu-request.ts';
+import type { LateModelWire } from './model-wire.ts';
+import type { MuLLMConfig } from './mu-dialect.ts';
 
-export type { MuLLMConfig, MuLLMModel } from './mu-request.ts';
+export type { MuLLMConfig, MuLLMModel } from './mu-dialect.ts';
 
-const wire: ModelWire<MuRequest.MuLLMConfig, MessageAnswer> = {
+const wire: LateModelWire<MuLLMConfig> = {
   name: 'MuLLM',
   baseUrl: 'https://api.anthropic.com',
   rules: { maxTokens: { min: 1, integer: true }, promptCache: { oneOf: ['5m', '1h'], orFalse: true } },
   retiring: muLLM,
-  prepare: load,
-  request: async (messages, options, context) => {
-    const [Sdk, { requestOf }] = await load(context.name);
-    return requestOf(Sdk, messages, options, context);
+  load: async (name) => {
+    const code = new OnDemand(name, () => import('./mu-dialect.ts'));
+    const [Sdk, { muDialect }] = await Promise.all([loadSdk(name), code.load()]);
+    return muDialect(Sdk);
   },
-  start: emptyMessage,
-  read: readMessage,
 };
 
 /**
@@ -30,15 +27,10 @@ const wire: ModelWire<MuRequest.MuLLMConfig, MessageAnswer> = {
  * Needs the optional package `@anthropic-ai/sdk`, which builds the request: its headers and its version of the API.
  * rxvoice sends it, so timeouts, retries, cancellation and limits are the same as for all providers.
  */
-export class MuLLM extends ChatLLM<MuRequest.MuLLMConfig> {
-  constructor(config: MuRequest.MuLLMConfig, logger?: Logger) {
+export class MuLLM extends ChatLLM<MuLLMConfig> {
+  constructor(config: MuLLMConfig, logger?: Logger) {
     super(wire, config, logger);
   }
-}
-
-/** The SDK, and what builds requests with it. */
-function load(name: string): Promise<[typeof Anthropic, typeof MuRequest]> {
-  return Promise.all([loadSdk(name), new OnDemand(name, () => import('./mu-request.ts')).load()]);
 }
 
 async function loadSdk(name: string): Promise<typeof Anthropic> {

@@ -3,8 +3,7 @@ import { OnDemand } from '../../core/on-demand.ts';
 import { thetaLLM } from '../retiring.ts';
 import { chatWire, type ChatConfig, type ChatProfile } from './chat-completions.ts';
 import { ChatLLM } from './chat-llm.ts';
-import type { ModelWire } from './model-wire.ts';
-import type * as Responses from './theta-responses.ts';
+import type { LateModelWire, ModelDialect } from './model-wire.ts';
 import type { ResponsesAnswer } from './theta-responses.ts';
 
 /** Configuration of {@link ThetaLLM}. */
@@ -71,34 +70,31 @@ const profile: ChatProfile<ThetaLLMConfig> = {
 };
 
 /** The wire of the Responses API; who speaks chat completions does not load it. */
-function responsesWire(): ModelWire<ThetaLLMConfig, ResponsesAnswer> {
-  const { rules, ...chat } = chatWire(profile);
-  const onDemand = new OnDemand(profile.name, () => import('./theta-responses.ts'));
-  let code: typeof Responses | undefined;
-  const loaded = (): typeof Responses => {
-    if (!code) throw new Error('initialize() has not loaded it');
-    return code;
-  };
+function responsesWire(): LateModelWire<ThetaLLMConfig> {
   return {
-    ...chat,
-    rules,
-    prepare: async () => {
-      code = await onDemand.load();
+    ...chatWire(profile),
+    load: async (name) => {
+      const { readEvent, readResponse, requestOf } = await new OnDemand(
+        name,
+        () => import('./theta-responses.ts'),
+      ).load();
+      return {
+        start: { calls: [], reasoning: [], hasText: false } satisfies ResponsesAnswer,
+        request: (messages, options, context) => {
+          const { model, reasoningEffort } = context.config;
+          const family = familyOf(model);
+          const effort = reasoningEffort ?? family?.effort;
+          const facts = {
+            ...{ effort: family?.effort, refused: refusedFields(model, effort) },
+            reasons: family !== undefined && (family.effort !== undefined || family.samples !== undefined),
+          };
+          return requestOf(messages, options, context, facts);
+        },
+        read: readEvent,
+        end: () => undefined,
+        readWhole: readResponse,
+      } satisfies ModelDialect<ThetaLLMConfig, ResponsesAnswer>;
     },
-    start: { calls: [], reasoning: [], hasText: false },
-    request: (messages, options, context) => {
-      const { model, reasoningEffort } = context.config;
-      const family = familyOf(model);
-      const effort = reasoningEffort ?? family?.effort;
-      const facts = {
-        ...{ effort: family?.effort, refused: refusedFields(model, effort) },
-        reasons: family !== undefined && (family.effort !== undefined || family.samples !== undefined),
-      };
-      return loaded().requestOf(messages, options, context, facts);
-    },
-    read: (state, event, context) => loaded().readEvent(state, event, context),
-    end: () => undefined,
-    readWhole: (state, json, context) => loaded().readResponse(state, json, context),
   };
 }
 

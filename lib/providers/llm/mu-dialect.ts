@@ -5,7 +5,8 @@ import type { GenerateOptions, Message, ToolCall, ToolDefinition } from '../../c
 import type { HttpRequestHeaders } from '../../transport/http.ts';
 import type { LLMConfig } from './llm-config.ts';
 import { imageBlocks } from './message-images.ts';
-import type { ModelContext, ModelRequest } from './model-wire.ts';
+import type { ModelContext, ModelDialect, ModelRequest } from './model-wire.ts';
+import { emptyMessage, readMessage, type MessageAnswer } from './message-answer.ts';
 import { answerSchema } from './answer-schema.ts';
 import { repairHistory } from './repair-history.ts';
 import { parseArgs } from './tool-calls.ts';
@@ -56,11 +57,20 @@ interface MessageBody {
 const standIn = 'rxvoice-credential';
 
 /**
- * The request as the SDK builds it, captured before it is sent.
+ * How the service is asked, with the requests of its SDK, and its answers are read. A page loads it by `initialize()`.
  *
  * @internal The declarations name no package that only some users have.
  */
-export async function requestOf(
+export function muDialect(Sdk: typeof Anthropic): ModelDialect<MuLLMConfig, MessageAnswer> {
+  return {
+    request: (messages, options, context) => requestOf(Sdk, messages, options, context),
+    start: emptyMessage,
+    read: readMessage,
+  };
+}
+
+/** The request as the SDK builds it, captured before it is sent. */
+async function requestOf(
   Sdk: typeof Anthropic,
   messages: readonly Message[],
   options: GenerateOptions,
