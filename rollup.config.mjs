@@ -171,7 +171,7 @@ const lessIndented = {
 const packed = {
   name: 'packed',
   generateBundle(_options, bundle) {
-    const options = { target: 'esnext', charset: 'utf8', minifyWhitespace: true, minifySyntax: true, lineLimit: 120 };
+    const options = { target: 'esnext', charset: 'utf8', minifyWhitespace: true, minifySyntax: true, lineLimit: 500 };
     for (const chunk of Object.values(bundle).filter(({ type }) => type === 'chunk')) {
       chunk.code = transformSync(chunk.code, options).code;
     }

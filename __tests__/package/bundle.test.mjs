@@ -80,12 +80,14 @@ test('a page ships at first neither what only some pages need nor what initializ
         kind === 'dynamic-import' ? { path, external: true } : undefined,
       ),
   };
-  const names = ['Pipeline', 'AlphaAgent', 'AlphaSTT', 'MuLLM', 'AlphaTTS', 'MicrophoneInput', 'BrowserAudioOutput'];
+  const speakers = ['MuLLM', 'NuLLM', 'AlphaTTS', 'ThetaTTS'];
+  const names = ['Pipeline', 'AlphaAgent', 'AlphaSTT', ...speakers, 'MicrophoneInput', 'BrowserAudioOutput'];
   const contents = `export { ${names} } from 'rxvoice';`;
   const { shipped } = await bundle(contents, { platform: 'browser', plugins: [later] });
   const loaded = [
     ...['conversation/agent-conversation', 'conversation/model-conversation', 'text/markdown', 'playback/worklets'],
-    ...['providers/llm/mu-request', 'providers/tts/sockets/voice-sockets'],
+    ...['providers/llm/mu-dialect', 'providers/llm/chat-dialect', 'providers/llm/model-exchange'],
+    ...['providers/tts/sockets/voice-sockets', 'providers/tts/requests/speech-requests', 'transport/http-error'],
   ].map((file) => join('node_modules/rxvoice/dist', `${file}.js`));
   for (const file of loaded) assert(existsSync(join(consumer, file)), file);
   assert.deepEqual(
