@@ -6,6 +6,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import ts from 'typescript';
+import { msOf } from '../transport/least-time.ts';
 
 /** What only ever meets the application's own settings, or a test's texts. */
 const own = [
@@ -107,12 +108,12 @@ function piecesFor({ source }: RegExp): Set<string> {
 
 const ends = ['', '\0', 'x'];
 
-function msOf(expression: RegExp, text: string): number {
-  const began = performance.now();
+function msFor(expression: RegExp, text: string): number {
   expression.lastIndex = 0;
-  if (expression.global) text.replace(expression, '');
-  else expression.test(text);
-  return performance.now() - began;
+  return msOf(() => {
+    if (expression.global) text.replace(expression, '');
+    else expression.test(text);
+  });
 }
 
 const small = 4096;
@@ -126,8 +127,8 @@ function losesPace(expression: RegExp, piece: string, end: string): boolean {
   const long = piece.repeat((small * 4) / piece.length) + end;
   let [shortMs, longMs] = [Infinity, Infinity];
   for (let round = 0; round < 20; round++) {
-    shortMs = Math.min(shortMs, msOf(expression, short));
-    longMs = Math.min(longMs, msOf(expression, long));
+    shortMs = Math.min(shortMs, msFor(expression, short));
+    longMs = Math.min(longMs, msFor(expression, long));
     if (shortMs < 1 || longMs <= shortMs * 8) return false;
   }
   return true;
@@ -137,7 +138,7 @@ function losesPace(expression: RegExp, piece: string, end: string): boolean {
 function worstText(expression: RegExp): string | undefined {
   for (const piece of piecesFor(expression)) {
     for (const end of ends) {
-      if (msOf(expression, piece.repeat(small / piece.length) + end) < 1) continue;
+      if (msFor(expression, piece.repeat(small / piece.length) + end) < 1) continue;
       if (losesPace(expression, piece, end)) return `${piece}${piece}${piece}…${end}`;
     }
   }
