@@ -22,12 +22,16 @@ declare global {
     readonly input: InstanceType<(typeof rxvoice)['WebRTCInput']>;
     emit(event: string): void;
     readonly call: Record<string, unknown>;
+    readonly agent: Record<string, unknown>;
   };
 }
 
 /** Puts a scripted call into a page: the package's objects with their events, over real media streams. */
-async function scripted(page: Page, change: { fails?: number; microphone?: boolean } = {}): Promise<void> {
-  await page.evaluate(async ({ fails, microphone = false }) => {
+async function scripted(
+  page: Page,
+  change: { fails?: number; refuses?: number; breaks?: boolean; microphone?: boolean; place?: object } = {},
+): Promise<void> {
+  await page.evaluate(async ({ fails, refuses, breaks = false, microphone = false, place }) => {
     const log: string[] = [];
     const listeners = new Map<string, Set<() => void>>();
     const emit = (event: string): void => {
@@ -41,8 +45,10 @@ async function scripted(page: Page, change: { fails?: number; microphone?: boole
       callEndReason: undefined as { code: number; subCode?: number } | undefined,
       localAudioStreams: [] as { mediaStreamType: string }[],
       remoteAudioStreams: [] as { getMediaStream(): Promise<MediaStream> }[],
-      on: (event: string, listener: () => void) =>
-        listeners.set(event, (listeners.get(event) ?? new Set()).add(listener)),
+      on: (event: string, listener: () => void) => {
+        if (breaks) throw new Error('no such event');
+        listeners.set(event, (listeners.get(event) ?? new Set()).add(listener));
+      },
       off: (event: string, listener: () => void) => listeners.get(event)?.delete(listener),
       mute: () => become('mute', true),
       unmute: () => become('unmute', false),
@@ -72,6 +78,7 @@ async function scripted(page: Page, change: { fails?: number; microphone?: boole
       join: (locator: unknown, options?: JoinOptionsLike) => {
         const { muted, localAudioStreams = [] } = options?.audioOptions ?? {};
         log.push(`join ${JSON.stringify(locator)} ${muted ? 'muted' : 'open'} ${localAudioStreams.length}`);
+        if (refuses !== undefined) throw Object.assign(new Error('about 19:secret'), { code: 400, subCode: refuses });
         call.localAudioStreams = localAudioStreams;
         return call;
       },
@@ -102,7 +109,7 @@ async function scripted(page: Page, change: { fails?: number; microphone?: boole
     }
     const meeting = new Scripted({
       token: () => Promise.resolve('eyJ.token'),
-      meetingLink: 'https://teams.microsoft.com/l/meetup-join/19%3a',
+      ...(place ?? { meetingLink: 'https://teams.microsoft.com/l/meetup-join/19%3a' }),
       displayName: 'Agent',
     });
     const [errors, states, ends, chunks]: [string[], string[], unknown[], Uint8Array<ArrayBuffer>[]] = [[], [], [], []];
@@ -118,7 +125,7 @@ async function scripted(page: Page, change: { fails?: number; microphone?: boole
     const textOf = (pieces: Uint8Array<ArrayBuffer>[]): string =>
       modem.decodeSamples(pcm.int16View(pcm.concatBytes(...pieces)), 16_000).text;
     globalThis.script = {
-      ...{ log, errors, states, common, ends, meeting, emit, call, input },
+      ...{ log, errors, states, common, ends, meeting, emit, call, agent, input },
       quiet: (audio$) => {
         const isQuiet = (data: Uint8Array<ArrayBuffer>): boolean =>
           pcm.int16View(data).every((sample) => Math.abs(sample) < 300);
@@ -230,8 +237,8 @@ describe('MeetingCallF in Chromium', () => {
       'fresh eyJ.token',
       expect.stringContaining('join {"meetingLink":"https://teams.microsoft.com'),
       'hangUp',
-      'credential disposed',
       'agent disposed',
+      'credential disposed',
     ]);
     expect([result.ends, result.errors]).toEqual([[{ reason: 'left' }], []]);
     await page.close();
@@ -247,6 +254,115 @@ describe('MeetingCallF in Chromium', () => {
     });
     expect([log.filter((line) => line === 'mute').length, isMuted]).toEqual([1, true]);
     expect(errors).toEqual([expect.stringMatching(/^device: .*microphone/)]);
+    await page.close();
+  });
+
+  it('says when the meeting has muted it, and unmutes itself', async () => {
+    const page = await browser.open();
+    await scripted(page);
+    const { errors, muted } = await page.evaluate(async () => {
+      const { script } = globalThis;
+      const { errors, meeting, call } = script;
+      const muted: boolean[] = [];
+      meeting.muted$.subscribe((isMuted) => muted.push(isMuted));
+      script.become('Connected');
+      call['isMuted'] = true;
+      script.emit('isMutedChanged');
+      await meeting.unmute();
+      call['isMuted'] = true;
+      script.emit('isMutedChanged');
+      await meeting.dispose();
+      return { errors, muted };
+    });
+    expect(muted).toEqual([false, true, false, true, false]);
+    expect(errors).toEqual(Array(2).fill(expect.stringMatching(/^device: .*has muted the agent/)));
+    await page.close();
+  });
+
+  it('does not unmute itself where the meeting forbids it, would hear the microphone, or is over', async () => {
+    const page = await browser.open();
+    await scripted(page);
+    const forbidden = await page.evaluate(async () => {
+      const { meeting, call } = globalThis.script;
+      call['unmute'] = () => Promise.reject(new Error('41106'));
+      const failure = (): Promise<unknown> =>
+        meeting.unmute().then(String, (error: unknown) => (error as { code: string }).code);
+      const first = await failure();
+      await meeting.dispose();
+      return [first, await failure(), meeting.getCall() === undefined];
+    });
+    expect(forbidden).toEqual(['forbidden', 'not_ready', true]);
+    await page.close();
+    const other = await browser.open();
+    await scripted(other, { microphone: true });
+    const leaking = await other.evaluate(() => {
+      const { script } = globalThis;
+      script.become('Connected');
+      return script.meeting.unmute().then(String, (error: unknown) => (error as { code: string }).code);
+    });
+    expect(leaking).toBe('device');
+    await other.close();
+  });
+
+  for (const [place, locator] of [
+    [{ meetingId: '123 456', passcode: 'abc' }, '{"meetingId":"123 456","passcode":"abc"}'],
+    [{ meetingId: '123 456' }, '{"meetingId":"123 456"}'],
+    [{ groupId: '8f0e' }, '{"groupId":"8f0e"}'],
+    [{ roomId: '9953' }, '{"roomId":"9953"}'],
+  ] as const) {
+    it(`joins ${locator}`, async () => {
+      const page = await browser.open();
+      await scripted(page, { place });
+      const { log, hasCall } = await page.evaluate(() => {
+        const { log, meeting, call } = globalThis.script;
+        return { log, hasCall: (meeting.getCall() as unknown) === call };
+      });
+      expect([log.find((line) => line.startsWith('join')), hasCall]).toEqual([`join ${locator} open 1`, true]);
+      await page.close();
+    });
+  }
+
+  it('releases the agent, then the credential, when it cannot join', async () => {
+    const page = await browser.open();
+    await scripted(page, { refuses: 40210 });
+    const { errors, log } = await page.evaluate(() => globalThis.script);
+    expect(errors).toEqual([expect.stringContaining('meetingLink is not valid (40210)')]);
+    expect(log.slice(-2)).toEqual(['agent disposed', 'credential disposed']);
+    await page.close();
+  });
+
+  it('leaves a call that cannot be followed, and says so', async () => {
+    const page = await browser.open();
+    await scripted(page, { breaks: true });
+    const { errors, ends, log } = await page.evaluate(async () => {
+      const { errors, ends, log, meeting } = globalThis.script;
+      await meeting.dispose();
+      return { errors, ends, log };
+    });
+    expect(errors).toEqual(['device: MeetingCallF: the call cannot be followed: leaving it']);
+    expect(ends).toEqual([{ reason: 'left', detail: 'no such event' }]);
+    expect(log.slice(-3)).toEqual(['hangUp', 'agent disposed', 'credential disposed']);
+    await page.close();
+  });
+
+  it('leaves even where hanging up and releasing the agent fail', async () => {
+    const page = await browser.open();
+    await scripted(page);
+    const { errors, ends, log } = await page.evaluate(async () => {
+      const { errors, ends, log, meeting, call } = globalThis.script;
+      call['hangUp'] = () => {
+        log.push('hangUp');
+        throw new Error('gone');
+      };
+      globalThis.script.agent['dispose'] = () => {
+        log.push('agent');
+        return Promise.reject(new Error('gone'));
+      };
+      await meeting.dispose();
+      return { errors, ends, log };
+    });
+    expect([errors, ends]).toEqual([[], [{ reason: 'left' }]]);
+    expect(log.slice(-3)).toEqual(['hangUp', 'agent', 'credential disposed']);
     await page.close();
   });
 
@@ -288,12 +404,16 @@ describe('MeetingCallF in Chromium', () => {
       return Promise.all([
         fail({ token: '', meetingLink: 'https://x' }),
         fail({ token: 'eyJ', meetingLink: '' }),
+        fail({ token: 'eyJ', meetingLink: 'https://x', roomId: '9953' }),
+        fail({ token: 'eyJ', roomId: '9953', passcode: 'abc' }),
         fail({ token: 'eyJ', meetingLink: 'https://x' }),
       ]);
     });
     expect(messages).toEqual([
       expect.stringContaining('token is missing'),
       expect.stringContaining('meetingLink is missing'),
+      expect.stringContaining('meetingLink and roomId name a meeting each: set one of them'),
+      expect.stringContaining('passcode belongs to a meetingId'),
       expect.stringContaining('npm install @azure/communication-calling'),
     ]);
     await page.close();

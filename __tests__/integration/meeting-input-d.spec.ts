@@ -1,8 +1,9 @@
 /** Slow: meetings are heard at the speed of speech, over real sockets. */
 import { filter, firstValueFrom } from 'rxjs';
-import { AlphaFlux, AlphaTTS, MeetingInputD, NullOutput, NuLLM, Pipeline } from 'rxvoice';
+import { AlphaFlux, AlphaTTS, MeetingInputD, NullOutput, NuLLM, Pipeline, readMeetingInputDWebhook } from 'rxvoice';
 import { concatBytes, int16View } from 'rxvoice/audio';
 import type { AudioChunk, MeetingInputDConfig } from 'rxvoice';
+import type { MeetingTranscript } from 'rxvoice/zoom';
 import { startSandbox, type Sandbox } from '../../samples/sandbox/index.ts';
 import { Meeting, type MeetingOptions } from '../../samples/sandbox/meeting.ts';
 import { decodeSamples } from '../../samples/sandbox/modem.ts';
@@ -104,6 +105,74 @@ describe('MeetingInputD in a meeting', () => {
       expect(meeting.received(1)).toHaveLength(1);
     });
   }
+
+  for (const product of ['meeting', 'webinar', 'session', 'engagement'] as const) {
+    it(`hears and reads every word, and whose it is, from a webhook on: ${product}`, async () => {
+      meeting = await Meeting.open({ product });
+      const webhook = await readMeetingInputDWebhook({ secretToken: 'sandbox-token', ...meeting.webhook() });
+      if (webhook?.type !== 'started') throw new Error(`the webhook is ${webhook?.type}`);
+      input = new MeetingInputD({ ...app, dataOpt: 'per-participant', transcript: true });
+      const read: MeetingTranscript[] = [];
+      const speakers = new Map<string, AudioChunk[]>();
+      input.onTranscript((piece) => read.push(piece));
+      input.onSpeakerAudio(({ userId, chunk }) => speakers.set(userId, [...(speakers.get(userId) ?? []), chunk]));
+      await input.initialize();
+      await input.connect(webhook.target);
+      await meeting.until(({ isSending, isTranscribing }) => isSending && isTranscribing);
+      const both = firstValueFrom(input.transcript$.pipe(filter(() => read.length === 2)));
+      meeting.say(7, 'Ann', 'Shall we begin?');
+      meeting.say(8, 'Bob', 'Yes, and be quick about it.');
+      await both;
+      const [ann, bob] = product === 'engagement' ? ['channel-7', 'channel-8'] : ['7', '8'];
+      const names = product === 'engagement' ? [{}, {}] : [{ userName: 'Ann' }, { userName: 'Bob' }];
+      expect(read).toMatchObject([
+        { userId: ann, ...names[0], text: 'Shall we begin?', language: 'en' },
+        { userId: bob, ...names[1], text: 'Yes, and be quick about it.', language: 'en' },
+      ]);
+      expect(read.every(({ startMs = 0, endMs = 0 }) => startMs >= 1_738_392_033_000 && endMs > startMs)).toBe(true);
+      await meeting.until(({ isSpeaking }) => !isSpeaking);
+      meeting.state(4, 6);
+      await firstValueFrom(input.callEnded$);
+      expect([...speakers].map(([userId, chunks]) => [userId, wordsIn(chunks)])).toEqual([
+        [ann, 'Shall we begin?'],
+        [bob, 'Yes, and be quick about it.'],
+      ]);
+      expect(meeting.warnings).toEqual([]);
+      const stopped = { secretToken: 'sandbox-token', ...meeting.webhook('rtms_stopped') };
+      expect(await readMeetingInputDWebhook(stopped)).toMatchObject({ type: 'stopped', stopReason: 6 });
+    });
+  }
+
+  it('goes on with the transcript when its socket is lost, and without one where the app may not have it', async () => {
+    await join({ transcript: true, transcriptLanguage: 'en-GB' });
+    const read = (words: string): Promise<unknown> =>
+      firstValueFrom(input.transcript$.pipe(filter(({ text }) => text === words)));
+    await meeting.until(({ isTranscribing }) => isTranscribing);
+    meeting.drop('transcript');
+    await meeting.until(({ isTranscribing }) => !isTranscribing);
+    await meeting.until(({ isTranscribing }) => isTranscribing);
+    const again = read('Again.');
+    meeting.say(7, 'Ann', 'Again.');
+    await again;
+    expect(meeting.warnings).toEqual([]);
+    await input.dispose();
+    await meeting.close();
+    heard.length = 0;
+
+    const errors: string[] = [];
+    meeting = await Meeting.open({ hasTranscript: false });
+    input = new MeetingInputD({ ...app, transcript: true });
+    input.audio$.subscribe((chunk) => heard.push(chunk));
+    input.errors$.subscribe(({ code, recoverable }) => errors.push(`${code} ${recoverable}`));
+    await input.initialize();
+    await input.start();
+    await input.connect(meeting.target);
+    await meeting.until(({ isSending }) => isSending);
+    meeting.say(7, 'Ann', 'Only heard.');
+    await meeting.until(({ isSpeaking }) => !isSpeaking);
+    await input.disconnect();
+    expect([wordsIn(heard), errors, meeting.warnings]).toEqual(['Only heard.', ['forbidden true'], []]);
+  });
 
   describe('and a pipeline', () => {
     let sandbox: Sandbox;

@@ -7,23 +7,23 @@ import { Miniflare } from 'miniflare';
 import { consumer, startSandbox } from './consumer.mjs';
 
 const source = (url) => `
-import { AlphaSTT, AlphaTTS, BufferInput, NullOutput, NuLLM, Pipeline } from 'rxvoice';
+import { AlphaSTT, AlphaTTS, BufferInput, IotaSTT, NullOutput, NuLLM, Pipeline, RhoTTS } from 'rxvoice';
+
+const credential = { apiKey: 'sandbox-key' };
+const alpha = { ...credential, endpoint: '${url}/alpha' };
+
+function pipelineOf(stt, tts) {
+  const llm = new NuLLM({ ...credential, endpoint: '${url}/nu/openai/v1', model: 'openai/gpt-oss-20b' });
+  const input = new BufferInput({ sampleRate: 16000 });
+  const pipeline = new Pipeline({ providers: [input, stt, llm, tts, new NullOutput()] });
+  const errors = [];
+  pipeline.on('error', ({ provider, code, message }) => errors.push([provider, code, message]));
+  return { pipeline, errors };
+}
 
 /** Answers each message of its client with what was heard of the agent. */
 async function converse(client) {
-  const credential = { apiKey: 'sandbox-key' };
-  const alpha = { ...credential, endpoint: '${url}/alpha' };
-  const pipeline = new Pipeline({
-    providers: [
-      new BufferInput({ sampleRate: 16000 }),
-      new AlphaSTT(alpha),
-      new NuLLM({ ...credential, endpoint: '${url}/nu/openai/v1', model: 'openai/gpt-oss-20b' }),
-      new AlphaTTS(alpha),
-      new NullOutput(),
-    ],
-  });
-  const errors = [];
-  pipeline.on('error', ({ provider, code, message }) => errors.push([provider, code, message]));
+  const { pipeline, errors } = pipelineOf(new AlphaSTT(alpha), new AlphaTTS(alpha));
   client.addEventListener('message', async ({ data }) => {
     const answer = await pipeline.send(data).done;
     client.send(JSON.stringify({ ...answer, errors }));
@@ -33,8 +33,26 @@ async function converse(client) {
   client.send('ready');
 }
 
+/** Speaks a question, hears it, and tells what was understood and what was heard of the answer: by requests alone. */
+async function ask(question) {
+  const rho = { ...credential, endpoint: '${url}/rho', voiceId: 'geffen_32' };
+  const iota = { ...credential, endpoint: '${url}/iota' };
+  const { pipeline, errors } = pipelineOf(new IotaSTT(iota), new RhoTTS(rho));
+  const [caller, ear] = [new RhoTTS({ ...rho, audioFormat: 'wav' }), new IotaSTT(iota)];
+  await Promise.all([pipeline.start(), caller.initialize(), ear.initialize()]);
+  const { text } = await ear.transcribe(await caller.synthesize(question));
+  const answer = await pipeline.send(text).done;
+  await Promise.all([pipeline.dispose(), caller.dispose(), ear.dispose()]);
+  return { text, ...answer, errors };
+}
+
 export default {
   async fetch(request, env, context) {
+    if (request.method === 'POST') {
+      // Nothing here may need a socket.
+      delete globalThis.WebSocket;
+      return Response.json(await ask(await request.text()));
+    }
     const [client, server] = Object.values(new WebSocketPair());
     server.accept();
     context.waitUntil(converse(server).catch((error) => server.send(String(error.stack))));
@@ -72,4 +90,14 @@ test('a whole pipeline answers in workerd, by WebSocket', async () => {
   webSocket.send('say good day');
   assert.deepEqual(JSON.parse(await answered), { heardText: 'good day', interrupted: false, errors: [] });
   webSocket.close();
+});
+
+test('a whole pipeline hears and answers in workerd, by fetch', async () => {
+  const response = await miniflare.dispatchFetch('http://worker/', { method: 'POST', body: 'say good day' });
+  const answer = await response.text();
+  assert.equal(response.status, 200, answer);
+  assert.deepEqual(JSON.parse(answer), {
+    ...{ text: 'say good day', heardText: 'good day' },
+    ...{ interrupted: false, errors: [] },
+  });
 });

@@ -138,7 +138,7 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
     await this.#open(undefined, signal);
   }
 
-  protected override onDispose(): void {
+  protected override onDispose(): Promise<void> | void {
     this.#player.stop();
     this.#opened.unsubscribe();
     this.#gain = undefined;

@@ -22,3 +22,5 @@ export {
   type MeetingCallState,
   type MeetingCallStateChange,
 } from '../providers/platform/meeting-call-f.ts';
+export type { MeetingCallLike } from '../providers/platform/meeting-call-packages.ts';
+export type { MeetingPlace } from '../providers/platform/meeting-call-session.ts';

@@ -13,5 +13,6 @@ export {
   type MeetingInputDConfig,
   type MeetingInputDConfig as ZoomMeetingInputConfig,
   type MeetingTarget,
+  type MeetingTranscript,
 } from '../providers/platform/meeting-input-d.ts';
-export type { MeetingStreamState } from '../providers/platform/meeting-stream-d.ts';
+export type { MeetingStreamState } from '../providers/platform/meeting-words-d.ts';

@@ -5,9 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { encodeText } from './modem.ts';
 import { writeSamples } from './pcm.ts';
+import { idFields, mediaHandshake, sampleRates, signalingHandshake, webhookOf } from './meeting-products.ts';
+import type { MeetingProduct, MeetingWebhook } from './meeting-products.ts';
 import { hasOnly, parsed } from './phone-line.ts';
-import { integer, isObject, member, oneOf, required, shape, string } from './validate.ts';
-import type { Check } from './validate.ts';
+import { isObject, member } from './validate.ts';
 
 /** Settings of a {@link Meeting}. */
 export interface MeetingOptions {
@@ -19,47 +20,33 @@ export interface MeetingOptions {
   readonly speed?: number | 'manual';
   /** Milliseconds of the meeting's clock between two keep-alives. Default: the platform's, 10,000. */
   readonly keepAliveMs?: number;
+  /** What it is: a meeting, a webinar, a session of a Video SDK app or a call of a contact center. Default: `meeting`. */
+  readonly product?: MeetingProduct;
+  /** The secret token of the app's event subscriptions. Default: `sandbox-token`. */
+  readonly secretToken?: string;
+  /** Whether the app has the scope for transcripts. Default: true. */
+  readonly hasTranscript?: boolean;
 }
 
 /** Something that the meeting has sent or received. */
 export interface MeetingMessage {
-  readonly socket: 'signaling' | 'media';
+  readonly socket: MeetingSocket;
   readonly from: 'client' | 'meeting';
   readonly message: Readonly<Record<string, unknown>>;
 }
 
+/** The platform's sockets: one for signaling, and one for each kind of media. */
+export type MeetingSocket = 'signaling' | 'media' | 'transcript';
+
 interface Participant {
   readonly name: string;
   speech: Int16Array;
+  /** Samples that were queued, and sent, since the beginning. */
+  queued: number;
+  sent: number;
+  /** What is being said: the words, and the samples between which they sound. */
+  readonly sentences: { readonly words: string; readonly from: number; readonly to: number; beganMs?: number }[];
 }
-
-type Kind = 'signaling' | 'media';
-
-const sampleRates = [8000, 16000, 32000, 48000];
-const text = required(string);
-const identity = {
-  msg_type: required(integer()),
-  protocol_version: required(oneOf(1)),
-  sequence: required(integer(0)),
-};
-const who = { meeting_uuid: text, rtms_stream_id: text, signature: text };
-const isFlag: Check = (value, path) => (typeof value === 'boolean' ? undefined : `${path} must be true or false`);
-const signalingHandshake = shape({ ...identity, ...who, buffer_data: isFlag });
-const mediaHandshake = shape({
-  ...{ ...identity, ...who },
-  media_type: required(oneOf(1)),
-  payload_encryption: isFlag,
-  media_params: shape({
-    audio: shape({
-      content_type: required(oneOf(2)),
-      sample_rate: required(oneOf(0, 1, 2, 3)),
-      channel: required(oneOf(1)),
-      codec: required(oneOf(1)),
-      data_opt: required(oneOf(1, 2)),
-      send_rate: required(oneOf(...Array.from({ length: 50 }, (_, index) => (index + 1) * 20))),
-    }),
-  }),
-});
 
 /**
  * A meeting on Zoom's RTMS wire (MeetingInputD): the platform is the server of both sockets. Strict: what it would not
@@ -76,12 +63,13 @@ export class Meeting {
   readonly #options: Required<MeetingOptions>;
   readonly #server: Server = createServer();
   readonly #sockets = new WebSocketServer({ noServer: true });
-  readonly #open = new Map<Kind, WebSocket>();
+  readonly #open = new Map<MeetingSocket, WebSocket>();
   readonly #participants = new Map<number, Participant>();
   readonly #waiters = new Set<() => void>();
-  readonly #asked = new Map<Kind, number>();
+  readonly #asked = new Map<MeetingSocket, number>();
   #audio = { sampleRate: 16000, isMixed: true, sendMs: 20 };
   #isSending = false;
+  #isTranscribing = false;
   #nowMs = 0;
   #askedMs = 0;
   #clock: ReturnType<typeof setInterval> | undefined;
@@ -94,10 +82,13 @@ export class Meeting {
       clientSecret: 'sandbox-key',
       speed: 1,
       keepAliveMs: 10_000,
+      product: 'meeting',
+      secretToken: 'sandbox-token',
+      hasTranscript: true,
       ...options,
     };
     this.#server.on('upgrade', (request, socket, head) => {
-      const kind = request.url === '/signaling' ? 'signaling' : request.url === '/media' ? 'media' : undefined;
+      const kind = (['signaling', 'media', 'transcript'] as const).find((each) => request.url === `/${each}`);
       if (!kind) socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n');
       else this.#sockets.handleUpgrade(request, socket, head, (accepted) => this.#accept(kind, accepted));
     });
@@ -111,9 +102,22 @@ export class Meeting {
     return meeting;
   }
 
-  /** What the webhook says, for `connect()`. */
+  /** What a meeting's webhook says, for `connect()`. */
   get target(): { meetingUuid: string; rtmsStreamId: string; serverUrl: string } {
     return { meetingUuid: this.meetingUuid, rtmsStreamId: this.rtmsStreamId, serverUrl: `${this.#address}/signaling` };
+  }
+
+  /** The webhook with which the platform tells the app of this stream, or of its end. */
+  webhook(what: 'rtms_started' | 'rtms_stopped' = 'rtms_started'): MeetingWebhook {
+    const { product, secretToken } = this.#options;
+    const stream = { [idFields[product]]: this.meetingUuid, rtms_stream_id: this.rtmsStreamId };
+    const more = what === 'rtms_started' ? { server_urls: `${this.#address}/signaling` } : { stop_reason: 6 };
+    return webhookOf(product, what, { ...stream, ...more }, secretToken);
+  }
+
+  /** Whether the transcript may be sent. */
+  get isTranscribing(): boolean {
+    return this.#isTranscribing;
   }
 
   /** Whether audio may be sent: both sockets are there, and the client is ready. */
@@ -133,17 +137,27 @@ export class Meeting {
 
   /** Lets a participant say something, after what that one was saying. */
   say(userId: number, name: string, words: string): void {
-    this.play(userId, name, encodeText(words, this.#audio.sampleRate));
+    const from = this.#participants.get(userId)?.queued ?? 0;
+    const { queued: to, sentences } = this.#queue(userId, name, encodeText(words, this.#audio.sampleRate));
+    sentences.push({ words, from, to });
   }
 
   /** Lets a participant make a sound. */
   play(userId: number, name: string, samples: Int16Array): void {
-    const participant = this.#participants.get(userId) ?? { name, speech: new Int16Array(0) };
+    this.#queue(userId, name, samples);
+  }
+
+  #queue(userId: number, name: string, samples: Int16Array): Participant {
+    const participant = this.#participants.get(userId) ?? {
+      ...{ name, speech: new Int16Array(0), queued: 0, sent: 0, sentences: [] },
+    };
     this.#participants.set(userId, participant);
     const speech = new Int16Array(participant.speech.length + samples.length);
     speech.set(participant.speech);
     speech.set(samples, participant.speech.length);
     participant.speech = speech;
+    participant.queued += samples.length;
+    return participant;
   }
 
   /** Tells of the stream: 1 active, 2 interrupted, 4 terminated, 5 paused, 6 resumed. */
@@ -163,16 +177,16 @@ export class Meeting {
   }
 
   /** Cuts a socket, as a lost network does. */
-  drop(kind: Kind): void {
+  drop(kind: MeetingSocket): void {
     this.#open.get(kind)?.terminate();
   }
 
   /** Sends something that the platform would not. */
-  raw(kind: Kind, data: string | Uint8Array): void {
+  raw(kind: MeetingSocket, data: string | Uint8Array): void {
     this.#open.get(kind)?.send(data);
   }
 
-  send(kind: Kind, message: Readonly<Record<string, unknown>>): void {
+  send(kind: MeetingSocket, message: Readonly<Record<string, unknown>>): void {
     const socket = this.#open.get(kind);
     if (socket?.readyState !== socket?.OPEN) return;
     this.messages.push({ socket: kind, from: 'meeting', message });
@@ -223,13 +237,14 @@ export class Meeting {
     return 1_738_392_033_000 + this.#nowMs;
   }
 
-  #accept(kind: Kind, socket: WebSocket): void {
+  #accept(kind: MeetingSocket, socket: WebSocket): void {
     let greeted = false;
     socket.on('error', () => undefined);
     socket.on('close', () => {
       if (this.#open.get(kind) !== socket) return;
       this.#open.delete(kind);
-      this.#isSending = false;
+      if (kind === 'transcript') this.#isTranscribing = false;
+      else this.#isSending = false;
       this.#wake();
     });
     socket.on('message', (data, isBinary) => {
@@ -245,7 +260,7 @@ export class Meeting {
   }
 
   /** Answers a handshake; whether it is accepted. */
-  #greet(kind: Kind, socket: WebSocket, message: Readonly<Record<string, unknown>>): boolean {
+  #greet(kind: MeetingSocket, socket: WebSocket, message: Readonly<Record<string, unknown>>): boolean {
     const isSignaling = kind === 'signaling';
     const answer = { msg_type: isSignaling ? 2 : 4, protocol_version: 1, sequence: 0 };
     const refuse = (status_code: number, reason: string): false => {
@@ -261,10 +276,15 @@ export class Meeting {
       this.refuseWith = times > 1 ? { ...this.refuseWith, times: times - 1 } : undefined;
       return refuse(status, 'as it was told to');
     }
-    const wrong = (isSignaling ? signalingHandshake : mediaHandshake)(message, '');
+    const { product, hasTranscript } = this.#options;
+    const check = isSignaling
+      ? signalingHandshake(product)
+      : mediaHandshake(product, kind === 'media' ? 'audio' : 'transcript');
+    const wrong = check(message, '');
     if (message['msg_type'] !== (isSignaling ? 1 : 3)) return refuse(1, 'not a handshake');
     if (wrong) return refuse(isSignaling ? 4 : 18, wrong);
-    if (message['rtms_stream_id'] !== this.rtmsStreamId || message['meeting_uuid'] !== this.meetingUuid) {
+    const ids = ['meeting_uuid', 'session_id', 'engagement_id'].flatMap((name) => message[name] ?? []);
+    if (message['rtms_stream_id'] !== this.rtmsStreamId || ids.some((id) => id !== this.meetingUuid)) {
       return refuse(2, 'another stream');
     }
     if (message['signature'] !== this.#signature) return refuse(3, 'wrong signature');
@@ -273,8 +293,11 @@ export class Meeting {
     this.#asked.delete(kind);
     const ok = { ...answer, status_code: 0, reason: '' };
     if (isSignaling) {
-      const url = `${this.#address}/media`;
-      this.send(kind, { ...ok, media_server: { server_urls: { audio: url, all: url } } });
+      const audio = `${this.#address}/media`;
+      const transcript = `${this.#address}/transcript`;
+      this.send(kind, { ...ok, media_server: { server_urls: { audio, ...(hasTranscript && { transcript }) } } });
+    } else if (kind === 'transcript') {
+      this.send(kind, { ...ok, payload_encrypted: false, media_params: message['media_params'] });
     } else {
       const audio = member(message['media_params'], 'audio');
       this.#audio = {
@@ -287,14 +310,14 @@ export class Meeting {
     return true;
   }
 
-  #take(kind: Kind, message: Readonly<Record<string, unknown>>): void {
+  #take(kind: MeetingSocket, message: Readonly<Record<string, unknown>>): void {
     const isOurs = message['rtms_stream_id'] === this.rtmsStreamId;
-    switch (kind === 'media' && message['msg_type'] !== 13 ? 0 : message['msg_type']) {
+    switch (kind !== 'signaling' && message['msg_type'] !== 13 ? 0 : message['msg_type']) {
       case 5:
         return;
       case 7:
         if (!isOurs || !hasOnly(message, 'msg_type', 'rtms_stream_id')) this.#warn('a bad 7');
-        else if (!this.#open.has('media')) this.#warn('7 before the media socket');
+        else if (!this.#open.has('media') && !this.#open.has('transcript')) this.#warn('7 before a media socket');
         else this.#begin();
         return;
       case 13:
@@ -312,9 +335,15 @@ export class Meeting {
     }
   }
 
+  /** The client is ready for what has a socket. */
   #begin(): void {
+    if (this.#open.has('transcript') && !this.#isTranscribing) {
+      this.#isTranscribing = true;
+      this.event(1, { media_type: 8 });
+    }
+    if (!this.#open.has('media') || this.#isSending) return;
     this.#isSending = true;
-    this.event(1);
+    this.event(1, { media_type: 1 });
     this.state(1);
     const { speed } = this.#options;
     if (speed === 'manual' || this.#clock) return;
@@ -337,10 +366,32 @@ export class Meeting {
       const frame = new Int16Array(length);
       frame.set(participant.speech.subarray(0, length));
       participant.speech = participant.speech.subarray(length);
-      if (!isMixed) this.#sendAudio(frame, { user_id: userId, user_name: participant.name });
+      this.#transcribe(userId, participant, length);
+      if (!isMixed) this.#sendAudio(frame, this.#speaker(userId, participant));
       else for (let at = 0; at < length; at++) mix[at] = (mix[at] ?? 0) + (frame[at] ?? 0);
     }
-    if (isMixed && !isSilent) this.#sendAudio(mix, { user_id: 0 });
+    if (isMixed && !isSilent) this.#sendAudio(mix, this.#options.product === 'engagement' ? {} : { user_id: 0 });
+  }
+
+  /** Of an engagement, only the channel is known. */
+  #speaker(userId: number, { name }: Participant): object {
+    return this.#options.product === 'engagement'
+      ? { channel_id: `channel-${userId}` }
+      : { user_id: userId, user_name: name };
+  }
+
+  /** Sends what a participant has just finished saying. */
+  #transcribe(userId: number, participant: Participant, samples: number): void {
+    participant.sent += samples;
+    const [sentence] = participant.sentences;
+    if (!sentence || sentence.from >= participant.sent) return;
+    sentence.beganMs ??= this.#stamp - this.#audio.sendMs;
+    if (sentence.to > participant.sent) return;
+    participant.sentences.shift();
+    if (!this.#isTranscribing) return;
+    const times = { start_time: sentence.beganMs, end_time: this.#stamp, timestamp: this.#stamp };
+    const content = { ...this.#speaker(userId, participant), ...times, language: 9, data: sentence.words };
+    this.send('transcript', { msg_type: 17, content });
   }
 
   #sendAudio(samples: Int16Array, speaker: object): void {

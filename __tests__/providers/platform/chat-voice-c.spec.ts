@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { of } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../../lib/audio/types.ts';
 import type { VoiceError } from '../../../lib/core/errors.ts';
@@ -143,6 +144,15 @@ describe('ChatVoiceC', () => {
       code: 'missing_package',
       message: expect.stringMatching(/@discordjs\/opus.*opusscript/) as string,
     });
+  });
+
+  it('declares each package that it needs, with either codec, as an optional peer', () => {
+    const { peerDependencies, peerDependenciesMeta } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+      peerDependencies: Readonly<Record<string, string>>;
+      peerDependenciesMeta: Readonly<Record<string, { optional?: boolean }>>;
+    };
+    const names = ['@discordjs/voice', 'prism-media', '@discordjs/opus', 'opusscript'];
+    expect(names.filter((name) => !peerDependencies[name] || !peerDependenciesMeta[name]?.optional)).toEqual([]);
   });
 
   it('refuses a deafened connection, and values outside the limits', async () => {

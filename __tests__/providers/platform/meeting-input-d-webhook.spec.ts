@@ -70,7 +70,7 @@ describe('a webhook of the platform', () => {
     [
       'a start of an engagement',
       webhook('contact_center.voice_rtms_started', { ...stream, meeting_uuid: undefined, engagement_id: 'e-1' }),
-      { type: 'started', target: { ...target, meetingUuid: 'e-1' } },
+      { type: 'started', target: { ...target, meetingUuid: 'e-1', engagementId: 'e-1' } },
     ],
     [
       'a stop of an engagement',

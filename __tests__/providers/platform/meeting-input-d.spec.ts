@@ -123,7 +123,7 @@ describe('MeetingInputD', () => {
     await leave();
   });
 
-  it('names the session of a video app in the signaling handshake, and in no other', async () => {
+  it('names the session of a video app in both handshakes', async () => {
     const { join, leave } = await listening();
     const { connected, signaling, stream } = await join({ sessionId: target.meetingUuid });
     await connected;
@@ -131,7 +131,18 @@ describe('MeetingInputD', () => {
       ...{ msg_type: 1, protocol_version: 1, sequence: 1, ...ids, signature, buffer_data: false },
       session_id: target.meetingUuid,
     });
-    expect(json(stream)[0]).not.toHaveProperty('session_id');
+    expect(json(stream)[0]).toMatchObject({ ...ids, signature, session_id: target.meetingUuid });
+    await leave();
+  });
+
+  it('names an engagement in both handshakes, and no meeting', async () => {
+    const { join, leave } = await listening();
+    const { connected, signaling, stream } = await join({ engagementId: target.meetingUuid });
+    await connected;
+    for (const socket of [signaling, stream]) {
+      expect(json(socket)[0]).toMatchObject({ engagement_id: target.meetingUuid, signature });
+      expect(json(socket)[0]).not.toHaveProperty('meeting_uuid');
+    }
     await leave();
   });
 
@@ -206,6 +217,9 @@ describe('MeetingInputD', () => {
     { sendRateMs: 30 },
     { sendRateMs: 1020 },
     { bufferData: 'yes' },
+    { transcript: 'yes' },
+    { transcriptLanguage: 'en' },
+    { transcript: true, transcriptLanguage: 'la' },
   ]) {
     it(`refuses ${JSON.stringify(config)}`, async () => {
       const input = new MeetingInputD({ ...app, ...config } as MeetingInputDConfig);
@@ -292,6 +306,53 @@ describe('MeetingInputD', () => {
     expect(heard.slice(0, 4).map(({ data }) => data[0])).toEqual([3, 1, 1, 0]);
     await leave();
     expect(clock.pending).toBe(0);
+  });
+
+  it('reads what the platform transcribed, and whose it is', async () => {
+    const { input, flow, socket, errors, leave } = await listening({
+      transcript: true,
+      transcriptLanguage: 'zh-TW',
+    });
+    const read: unknown[] = [];
+    input.onTranscript((piece) => read.push(piece));
+    const transcript = 'wss://m.example.com/transcript';
+    const connected = input.connect(target);
+    await until(() => input.sockets.all.length > 0);
+    socket(0).accept();
+    socket(0).say({ ...accepted, media_server: { server_urls: { audio: media, transcript } } });
+    await until(() => input.sockets.all.length > 2);
+    await flow(1);
+    await connected;
+    const words = await flow(2);
+    expect(words.request.url.toString()).toBe(transcript);
+    expect(json(words)).toEqual([
+      {
+        ...{ msg_type: 3, protocol_version: 1, sequence: 0, ...ids, signature },
+        ...{ media_type: 8, payload_encryption: false },
+        media_params: { transcript: { content_type: 5, src_language: 5, enable_lid: false } },
+      },
+    ]);
+    const speaker = { user_id: 5, user_name: 'Ada' };
+    const times = { start_time: 1_738_392_033_000, end_time: 1_738_392_034_000, timestamp: 1_738_392_034_100 };
+    const late = { start_time: 1_738_392_035_000_000, end_time: 1_738_392_036_500_000 };
+    for (const content of [
+      { ...speaker, ...times, language: 9, data: ' Hi. ' },
+      { ...speaker, ...late, language: 4, data: 'Again.' },
+      { channel_id: 'c-1', language: 99, data: 'Hm.' },
+      { ...speaker, data: ' ' },
+      { ...speaker, data: 5 },
+      'x',
+    ]) {
+      words.say({ msg_type: 17, content });
+    }
+    const ada = { userId: '5', userName: 'Ada' };
+    expect(read).toEqual([
+      { ...ada, text: 'Hi.', language: 'en', startMs: 1_738_392_033_000, endMs: 1_738_392_034_000 },
+      { ...ada, text: 'Again.', language: 'zh-Hans', startMs: 1_738_392_035_000, endMs: 1_738_392_036_500 },
+      { userId: 'c-1', text: 'Hm.' },
+    ]);
+    expect(errors).toMatchObject([{ message: expect.stringContaining('a transcript without text') as string }]);
+    await leave();
   });
 
   it('tells who speaks, and the state of the stream', async () => {

@@ -128,6 +128,17 @@ describe('PhoneStreamA', () => {
     ]);
   });
 
+  it("hands out the platform's ids of account, stream and call, and the parameters of the TwiML", async () => {
+    const { phone, socket } = await phoned();
+    const facts = (): unknown[] => [
+      ...[phone.getAccountSid(), phone.getStreamSid(), phone.getCallSid()],
+      phone.getCustomParameters(),
+    ];
+    expect(facts()).toEqual([undefined, undefined, undefined, {}]);
+    socket.tell(connected, start);
+    expect(facts()).toEqual([start.start.accountSid, streamSid, start.start.callSid, { user: '42' }]);
+  });
+
   for (const [what, given] of [
     ['as it came', JSON.stringify(start)],
     ['parsed', start],

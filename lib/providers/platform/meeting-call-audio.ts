@@ -80,6 +80,10 @@ function remoteTrack(
   }
 }
 
+/** Whether a call sends our stream, and nothing else. */
+export const isOwnVoice = (call: MeetingCallLike, own: LocalAudioStreamLike | undefined): boolean =>
+  call.localAudioStreams.every((stream) => stream === own && stream.mediaStreamType === 'RawMedia');
+
 /** Events that may change what a call sends: a reconnect, a hold, an unmute, another device. */
 const changes = ['stateChanged', 'localAudioStreamsUpdated', 'remoteAudioStreamsUpdated', 'isMutedChanged'] as const;
 
@@ -91,13 +95,11 @@ const changes = ['stateChanged', 'localAudioStreamsUpdated', 'remoteAudioStreams
 export function keepOwnVoice(call: MeetingCallLike, own: LocalAudioStreamLike): Observable<'muted'> {
   return defer(() => {
     let isMutedByUs = false;
-    const isOurs = (): boolean =>
-      call.localAudioStreams.every((stream) => stream === own && stream.mediaStreamType === 'RawMedia');
     const changes$ = merge(...changes.map((event) => listenTo(call, event)), listenTo(own, 'audioSourceChanged'));
     return changes$.pipe(
       startWith(undefined),
       concatMap((): Observable<'muted'> => {
-        const isSafe = isOurs();
+        const isSafe = isOwnVoice(call, own);
         if (isSafe && isMutedByUs) {
           isMutedByUs = false;
           const unmuted$ = from(call.unmute()).pipe(ignoreElements());

@@ -1,8 +1,10 @@
 import {
   asyncScheduler,
+  BehaviorSubject,
   distinctUntilChanged,
   filter,
   ignoreElements,
+  lastValueFrom,
   map,
   ReplaySubject,
   Subscription,
@@ -19,20 +21,19 @@ import { asNumber } from '../../core/guard.ts';
 import type { ProviderRole } from '../../core/roles.ts';
 import { CallInput } from './call-input.ts';
 import { listenTo } from './listenable.ts';
-import { hearMeeting, keepOwnVoice } from './meeting-call-audio.ts';
+import { hearMeeting, isOwnVoice, keepOwnVoice } from './meeting-call-audio.ts';
 import { loadMeetingCallPackages } from './meeting-call-packages.ts';
 import type { LocalAudioStreamLike, MeetingCallLike, MeetingCallPackages } from './meeting-call-packages.ts';
+import { leave, locatorOf, placeProblem, type MeetingCallParts, type MeetingPlace } from './meeting-call-session.ts';
 import type { MeetingEnd } from './meeting-input.ts';
 
 /** Configuration of {@link MeetingCallF}. */
-export interface MeetingCallFConfig extends ContextOutputConfig {
+export interface MeetingCallFConfig extends ContextOutputConfig, MeetingPlace {
   /**
    * A user access token with the scope `voip` or `voip.join`, or a function that fetches one, now and whenever it
    * expires.
    */
   readonly token: string | (() => Promise<string>);
-  /** The meeting's address, such as `https://teams.microsoft.com/l/meetup-join/…`. */
-  readonly meetingLink: string;
   /** The agent's name in the meeting. Default: none. */
   readonly displayName?: string;
 }
@@ -49,7 +50,11 @@ export interface MeetingCallStateChange {
 }
 
 const rules: Readonly<Record<string, ConfigRule>> = {
-  meetingLink: { type: 'text', required: true },
+  meetingLink: { type: 'text' },
+  meetingId: { type: 'text' },
+  passcode: { type: 'text' },
+  groupId: { type: 'text' },
+  roomId: { type: 'text' },
   displayName: { type: 'text' },
 };
 
@@ -108,6 +113,8 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
   protected override readonly channels = 1;
   protected override readonly elsewhere: string = elsewhere;
   readonly #callState$ = new ReplaySubject<MeetingCallStateChange>(1);
+  readonly #muted$ = new BehaviorSubject(false);
+  readonly #mutes$ = this.#muted$.pipe(distinctUntilChanged());
   readonly #input = new CallInput<MeetingEnd>(
     (problem, options) => this.#complain(problem, options),
     (ms) => this.dropped(ms),
@@ -122,6 +129,8 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
     this.#input.end$.pipe(map(({ reason }) => ({ state: 'ended', reason }) as const)),
   ).pipe(distinctUntilChanged((before, after) => before.state === after.state));
   #call: MeetingCallLike | undefined;
+  #parts: MeetingCallParts | undefined;
+  #leaving: Promise<void> | undefined;
   #local: LocalAudioStreamLike | undefined;
   #destination: MediaStreamAudioDestinationNode | undefined;
   #work: Subscription = new Subscription();
@@ -139,6 +148,41 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
   /** The same in terms common to all platforms, including `held`. Hot; replays the latest value. */
   get callStates$(): Observable<CallStateChange> {
     return this.handOut('callStates$', this.#callStates$);
+  }
+
+  /**
+   * Whether the agent is muted in the meeting, by an organizer or here: while it is, nobody hears it. Hot; replays the
+   * latest value.
+   */
+  get muted$(): Observable<boolean> {
+    return this.handOut('muted$', this.#mutes$);
+  }
+
+  /**
+   * The package's own `Call`, for what is not offered here; `undefined` before `initialize()` and after the end. Its
+   * audio and its end are this provider's.
+   */
+  getCall(): MeetingCallLike | undefined {
+    return this.#call;
+  }
+
+  /**
+   * Unmutes the agent, for example after an organizer has muted everyone.
+   *
+   * @throws VoiceError `not_ready` without a call, `device` while the meeting would hear the microphone, `forbidden` when
+   * the meeting does not allow it.
+   */
+  async unmute(): Promise<void> {
+    const call = this.#call;
+    if (!call) throw this.error(`${this.name}: there is no call`, { code: 'not_ready' });
+    if (!isOwnVoice(call, this.#local)) {
+      throw this.error(`${this.name}: the meeting would hear the microphone instead of the agent`, { code: 'device' });
+    }
+    try {
+      await call.unmute();
+    } catch (cause) {
+      throw this.error(`${this.name}: the meeting does not let the agent unmute itself`, { code: 'forbidden', cause });
+    }
   }
 
   /** The end of the call, once. Hot; replayed to late subscribers. */
@@ -185,46 +229,51 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
   protected override configProblem(): string | undefined {
     const { token } = this.config;
     const isToken = typeof token === 'function' || (typeof token === 'string' && token !== '');
-    return configProblem(this.config, rules) ?? (isToken ? undefined : 'token is missing');
+    return configProblem(this.config, rules) ?? (isToken ? placeProblem(this.config) : 'token is missing');
   }
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {
     this.assertConfig();
-    const { token, meetingLink, displayName } = this.config;
+    const { token, displayName } = this.config;
     const { calling, common } = await this.importPackages();
     await super.onInitialize(signal);
     signal.throwIfAborted();
     this.#work = new Subscription();
     this.#input.begin();
+    const { AzureCommunicationTokenCredential: Credential } = common;
+    const credential =
+      typeof token === 'string'
+        ? new Credential(token)
+        : new Credential({ tokenRefresher: () => token(), refreshProactively: true });
+    this.#parts = { credential };
     try {
-      const { AzureCommunicationTokenCredential: Credential } = common;
-      const credential =
-        typeof token === 'string'
-          ? new Credential(token)
-          : new Credential({ tokenRefresher: () => token(), refreshProactively: true });
-      this.#work.add(() => credential.dispose());
       const client = new calling.CallClient();
       const agent = await client.createCallAgent(credential, { ...(displayName && { displayName }) });
-      this.#work.add(() => void agent.dispose().catch(() => undefined));
+      this.#parts = { credential, agent };
       signal.throwIfAborted();
       if (!this.#destination) throw this.error(`${this.name} has no audio context`, { code: 'internal' });
       const local = new calling.LocalAudioStream(this.#destination.stream);
       const audioOptions = { muted: false, localAudioStreams: [local] };
       this.#local = local;
-      this.#follow(agent.join({ meetingLink }, { audioOptions }), local);
+      const call = agent.join(locatorOf(this.config), { audioOptions });
+      this.#parts = { credential, agent, call };
+      this.#follow(call, local);
     } catch (cause) {
-      super.onDispose();
-      this.#work.unsubscribe();
+      this.#call = undefined;
+      this.#local = undefined;
+      void super.onDispose();
+      await this.#leave();
       const refusal = refusalOf(cause);
       throw refusal ? this.error(`${this.name}: ${refusal.why}`, { code: refusal.code }) : cause;
     }
   }
 
-  protected override onDispose(): void {
+  protected override async onDispose(): Promise<void> {
     this.#end({ reason: 'left' });
     this.#input.capture.stop();
-    super.onDispose();
+    void super.onDispose();
     this.#destination = undefined;
+    await this.#leaving;
   }
 
   /** @internal */
@@ -238,6 +287,10 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
     const state$ = listenTo(call, 'stateChanged').pipe(
       startWith(undefined),
       tap(() => this.#onState(call)),
+    );
+    const muted$ = listenTo(call, 'isMutedChanged').pipe(
+      startWith(undefined),
+      tap(() => this.#onMuted(call, local)),
     );
     const voice$ = keepOwnVoice(call, local).pipe(
       tap(() =>
@@ -263,7 +316,26 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
         this.#complain('the service gives no raw audio of this meeting', { code: 'forbidden', cause }),
       onUnready: (cause) => this.logger.debug(`${this.name}: ${messageOf(cause)}`),
     });
-    this.#work.add(merge(voice$, meeting$, state$).pipe(ignoreElements()).subscribe());
+    const work$ = merge(muted$, voice$, meeting$, state$).pipe(ignoreElements());
+    this.#work.add(
+      work$.subscribe({
+        error: (cause: unknown) => {
+          this.#complain('the call cannot be followed: leaving it', { code: 'device', cause });
+          this.#end({ reason: 'left', detail: messageOf(cause) });
+        },
+      }),
+    );
+  }
+
+  #onMuted(call: MeetingCallLike, local: LocalAudioStreamLike): void {
+    const wasMuted = this.#muted$.value;
+    this.#muted$.next(call.isMuted);
+    // A mute that keeps the microphone out is reported as such.
+    if (!call.isMuted || wasMuted || !isOwnVoice(call, local)) return;
+    this.#complain('someone in the meeting has muted the agent, and nobody hears it: call unmute()', {
+      code: 'device',
+      recoverable: true,
+    });
   }
 
   #onState(call: MeetingCallLike): void {
@@ -283,12 +355,21 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
     if (!call) return;
     this.#call = undefined;
     this.#local = undefined;
-    if (call.state !== 'Disconnected') call.hangUp().catch(() => undefined);
-    this.#work.unsubscribe();
+    this.#leaving = this.#leave();
     if (end.reason === 'left') this.#callState$.next({ state: 'Disconnected', raw: 'Disconnected' });
     this.#input.end(end);
     super.stop();
     this.#input.capture.end();
+  }
+
+  /** Stops following the call; resolves when the package's objects are released. */
+  #leave(): Promise<void> {
+    const { scheduler = asyncScheduler } = this.config;
+    const parts = this.#parts;
+    this.#parts = undefined;
+    this.#work.unsubscribe();
+    this.#muted$.next(false);
+    return parts ? lastValueFrom(leave(parts, scheduler), { defaultValue: undefined }) : Promise.resolve();
   }
 
   #complain(problem: string, options: Omit<VoiceErrorOptions, 'provider'>): void {

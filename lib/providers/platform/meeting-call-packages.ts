@@ -17,16 +17,29 @@ export interface MeetingCallLike extends ListenableLike {
   /** What the meeting hears from us: the stream given to `join()`, or its replacement. */
   readonly localAudioStreams: readonly { readonly mediaStreamType: string }[];
   /** Throws where the service has raw media turned off. */
-  readonly remoteAudioStreams: readonly { getMediaStream(): Promise<MediaStream> }[];
+  readonly remoteAudioStreams: readonly {
+    /** The stream's current media. */
+    getMediaStream(): Promise<MediaStream>;
+  }[];
   readonly isMuted: boolean;
+  /** Mutes the microphone, or what stands in its place. */
   mute(): Promise<void>;
+  /** Unmutes it; fails where the meeting does not allow that. */
   unmute(): Promise<void>;
+  /** Leaves the call. */
   hangUp(): Promise<void>;
 }
 
+/** The package's names for a meeting. Ids of meetings, and their passcodes, need version 1.17.1 or later. */
+export type MeetingLocatorLike =
+  | { readonly meetingLink: string }
+  | { readonly meetingId: string; readonly passcode?: string }
+  | { readonly groupId: string }
+  | { readonly roomId: string };
+
 /** A `CallAgent`. */
 export interface CallAgentLike {
-  join(locator: { readonly meetingLink: string }, options?: JoinOptionsLike): MeetingCallLike;
+  join(locator: MeetingLocatorLike, options?: JoinOptionsLike): MeetingCallLike;
   dispose(): Promise<void>;
 }
 

@@ -66,15 +66,13 @@ export async function readMeetingInputDWebhook(
   const stream = asObject(payload['object']) ?? payload;
   // What Zoom calls a meeting's id differs by product.
   const sessionId = asString(stream['session_id']);
-  const meetingUuid =
-    asString(stream['meeting_uuid']) ??
-    asString(stream['webinar_uuid']) ??
-    sessionId ??
-    asString(stream['engagement_id']);
+  const engagementId = asString(stream['engagement_id']);
+  const meetingUuid = asString(stream['meeting_uuid']) ?? asString(stream['webinar_uuid']) ?? engagementId ?? sessionId;
   const rtmsStreamId = asString(stream['rtms_stream_id']);
   const serverUrl = asString(stream['server_urls']);
   if (/[._]rtms_started$/.test(event) && meetingUuid && rtmsStreamId && serverUrl) {
-    return { type: 'started', target: { meetingUuid, rtmsStreamId, serverUrl, ...(sessionId && { sessionId }) } };
+    const product = engagementId === meetingUuid ? { engagementId } : sessionId ? { sessionId } : {};
+    return { type: 'started', target: { meetingUuid, rtmsStreamId, serverUrl, ...product } };
   }
   if (/[._]rtms_stopped$/.test(event) && rtmsStreamId) {
     const stopReason = asNumber(stream['stop_reason']);

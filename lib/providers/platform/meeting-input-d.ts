@@ -4,7 +4,8 @@ import type { AudioMetadata } from '../../audio/types.ts';
 import type { BackoffOptions } from '../../stream/backoff.ts';
 import { decodeBase64 } from '../../core/base64.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
-import { asNumber, asObject, asString } from '../../core/guard.ts';
+import type { MeetingPerson } from '../../core/calls.ts';
+import { asNumber, asObject, asString, type WireObject } from '../../core/guard.ts';
 import type { RemoteConfig } from '../../core/remote-provider.ts';
 import type { ConnectionEvent } from '../../core/roles.ts';
 import { SpeakerMixer } from '../../playback/speaker-mixer.ts';
@@ -12,7 +13,9 @@ import { merge } from '../../stream/merge.ts';
 import type { ReconnectingSocketOptions } from '../../transport/reconnecting-socket.ts';
 import { hexOf, hmacSha256 } from './hmac.ts';
 import { MeetingInput, type SpeakerAudio } from './meeting-input.ts';
-import { MeetingStreamD, type MeetingStreamDEvent, type MeetingStreamState } from './meeting-stream-d.ts';
+import { languageCode, languageTag } from './meeting-languages-d.ts';
+import { MeetingStreamD, type MeetingStreamDEvent } from './meeting-stream-d.ts';
+import type { MeetingStreamState } from './meeting-words-d.ts';
 import { aheadOfTime, Timeline } from './timeline.ts';
 
 /** Configuration of {@link MeetingInputD}. */
@@ -33,16 +36,39 @@ export interface MeetingInputDConfig extends Pick<RemoteConfig, 'allowInsecure' 
   readonly bufferData?: boolean;
   /** Fills gaps in the mixed audio (everyone muted) with silence, up to 10 s each. Default: false. */
   readonly fillGaps?: boolean;
+  /** Whether the platform's own transcript is fetched too, for `transcript$`; needs a scope of its own. Default: false. */
+  readonly transcript?: boolean;
+  /**
+   * The language of the transcript, BCP 47: one of the platform's 37. Default: detected, English for the first 30 s.
+   */
+  readonly transcriptLanguage?: string;
   /** How a lost connection is retried; `false` disables reconnecting. */
   readonly reconnect?: boolean | BackoffOptions;
+}
+
+/** What a participant said, as the platform transcribed it. */
+export interface MeetingTranscript {
+  /** The platform's id of the speaker. */
+  readonly userId: string;
+  /** The speaker's name, where the platform gives it. */
+  readonly userName?: string;
+  readonly text: string;
+  /** BCP 47; `undefined` where the platform does not say. */
+  readonly language?: string;
+  /** Begin of the words, where the platform says it: milliseconds since 1970, by its clock. */
+  readonly startMs?: number;
+  /** End of the words, likewise. */
+  readonly endMs?: number;
 }
 
 /** The stream to follow, as named by the platform's webhook. */
 export interface MeetingTarget {
   /** `meeting_uuid`, unchanged; else a webinar's `webinar_uuid`, a session's `session_id`, an `engagement_id`. */
   readonly meetingUuid: string;
-  /** `session_id` of a Video SDK session, whose handshake names it. Default: none. */
+  /** `session_id` of a Video SDK session, whose handshakes name it. Default: none. */
   readonly sessionId?: string;
+  /** `engagement_id` of a Contact Center call, whose handshakes name it instead of a meeting. Default: none. */
+  readonly engagementId?: string;
   /** `rtms_stream_id`. */
   readonly rtmsStreamId: string;
   /** `server_urls`; of several separated by commas, the first is used. */
@@ -60,16 +86,22 @@ const rules: Readonly<Record<string, ConfigRule>> = {
   sendRateMs: { oneOf: Array.from({ length: 50 }, (_, index) => (index + 1) * 20) },
   bufferData: { type: 'boolean' },
   fillGaps: { type: 'boolean' },
+  transcript: { type: 'boolean' },
+  transcriptLanguage: { type: 'text' },
 };
 
+/** Times from here on are microseconds, which some of the platform's servers send: the year 5138 in milliseconds. */
+const microseconds = 1e14;
+
 /**
- * Zoom Realtime Media Streams (RTMS): audio from a meeting, webinar or session, receive-only. No default address: the
- * platform's webhook names it. Server-side only, because the handshakes are signed with the client secret. See
- * https://developers.zoom.us/docs/rtms/.
+ * Zoom Realtime Media Streams (RTMS): audio and transcript of a meeting, webinar, session or engagement, receive-only.
+ * No default address: the platform's webhook names it. Server-side only, because the handshakes are signed with the
+ * client secret. See https://developers.zoom.us/docs/rtms/.
  */
 export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
   readonly name = 'MeetingInputD';
   readonly #speakerAudio$ = new Subject<SpeakerAudio>();
+  readonly #transcript$ = new Subject<MeetingTranscript>();
   readonly #streamState$ = new ReplaySubject<MeetingStreamState>(1);
   readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
   #stream: MeetingStreamD | undefined;
@@ -82,6 +114,11 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
   /** Each participant's audio, with `dataOpt: 'per-participant'`. Hot. */
   get speakerAudio$(): Observable<SpeakerAudio> {
     return this.handOut('speakerAudio$', this.#speakerAudio$);
+  }
+
+  /** What was said, as the platform transcribed it and by whom, with `transcript: true`. Hot. */
+  get transcript$(): Observable<MeetingTranscript> {
+    return this.handOut('transcript$', this.#transcript$);
   }
 
   /** The platform's name for the state of the stream. Hot; replays the latest value. */
@@ -101,6 +138,11 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
   /** Calls back with each participant's audio; returns an unsubscribe function. */
   onSpeakerAudio(callback: (speech: SpeakerAudio) => void): () => void {
     return this.listen(this.speakerAudio$, callback);
+  }
+
+  /** Calls back with each piece of the transcript; returns an unsubscribe function. */
+  onTranscript(callback: (transcript: MeetingTranscript) => void): () => void {
+    return this.listen(this.transcript$, callback);
   }
 
   /** Calls back with each state of the stream; returns an unsubscribe function. */
@@ -134,7 +176,12 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
   }
 
   protected override configProblem(): string | undefined {
-    return configProblem(this.config, rules);
+    const { transcript, transcriptLanguage } = this.config;
+    const problem = configProblem(this.config, rules);
+    if (problem !== undefined || transcriptLanguage === undefined) return problem;
+    if (!transcript) return 'transcriptLanguage requires transcript: true';
+    const isKnown = languageCode(transcriptLanguage) !== undefined;
+    return isKnown ? undefined : `the platform does not transcribe the transcriptLanguage ${transcriptLanguage}`;
   }
 
   protected override onInitialize(): void {
@@ -151,7 +198,8 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
     return {};
   }
 
-  async #connect({ meetingUuid, sessionId, rtmsStreamId, serverUrl }: MeetingTarget): Promise<void> {
+  async #connect(target: MeetingTarget): Promise<void> {
+    const { meetingUuid, rtmsStreamId, serverUrl } = target;
     this.assertReady('connect');
     if (this.#connecting) {
       throw this.error(`${this.name} already follows another stream: use one provider per stream`, {
@@ -168,8 +216,7 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
       this.assertReady('connect');
       const stream = new MeetingStreamD({
         url,
-        meetingUuid,
-        sessionId,
+        identity: identityOf(target),
         rtmsStreamId,
         bufferData,
         reconnect,
@@ -182,6 +229,7 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
           data_opt: dataOpt === 'mixed' ? 1 : 2,
           send_rate: sendRateMs,
         },
+        transcript: this.#transcriptParameters(),
         transport: this.transportOptions,
         error: (message, options) => this.error(`${this.name}: ${message}`, options),
         sockets: this.socketOptions(),
@@ -192,6 +240,13 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
       this.#connecting = undefined;
       throw error;
     }
+  }
+
+  #transcriptParameters(): WireObject | undefined {
+    const { transcript, transcriptLanguage: language } = this.config;
+    if (!transcript) return undefined;
+    const src_language = language === undefined ? undefined : languageCode(language);
+    return { content_type: 5, ...(src_language !== undefined && { src_language, enable_lid: false }) };
   }
 
   #addressOf(serverUrl: string): URL {
@@ -225,6 +280,9 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
       case 'audio':
         this.#hear(event.content, metadata);
         break;
+      case 'transcript':
+        this.#read(event.content);
+        break;
       case 'state':
         this.#streamState$.next(event.state);
         break;
@@ -246,7 +304,8 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
   }
 
   #hear(content: unknown, metadata: AudioMetadata): void {
-    const { data, user_id, user_name, timestamp } = asObject(content) ?? { data: content };
+    const message = asObject(content) ?? { data: content };
+    const { data, timestamp } = message;
     const bytes = decodeBase64(asString(data) ?? '%');
     if (!bytes?.length) {
       this.warn('audio that is not base64');
@@ -260,10 +319,47 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
       for (const chunk of this.#timeline?.place(whole, atMs) ?? []) this.capture.push(chunk);
       return;
     }
-    const userId = asString(user_id) ?? String(asNumber(user_id) ?? 0);
-    const userName = asString(user_name);
+    const speaker = speakerOf(message);
     const chunk = { data: whole, metadata, ...(atMs !== undefined && { timestamp: atMs }) };
-    this.#speakerAudio$.next({ userId, ...(userName && { userName }), chunk });
-    if (!this.#mixer.push(userId, whole)) this.warn('audio that arrives faster than real time');
+    this.#speakerAudio$.next({ ...speaker, chunk });
+    if (!this.#mixer.push(speaker.userId, whole)) this.warn('audio that arrives faster than real time');
   }
+
+  #read(content: unknown): void {
+    const message = asObject(content) ?? {};
+    const text = asString(message['data'])?.trim();
+    if (text === undefined) {
+      this.warn('a transcript without text');
+      return;
+    }
+    if (text === '') return;
+    const language = languageTag(asNumber(message['language']));
+    const startMs = millisecondsOf(message['start_time']);
+    const endMs = millisecondsOf(message['end_time']);
+    this.#transcript$.next({
+      ...speakerOf(message),
+      text,
+      ...(language !== undefined && { language }),
+      ...(startMs !== undefined && { startMs }),
+      ...(endMs !== undefined && { endMs }),
+    });
+  }
+}
+
+/** What names the meeting, session or engagement in the handshakes. */
+function identityOf({ meetingUuid, sessionId, engagementId }: MeetingTarget): WireObject {
+  if (engagementId !== undefined) return { engagement_id: engagementId };
+  return { meeting_uuid: meetingUuid, ...(sessionId !== undefined && { session_id: sessionId }) };
+}
+
+/** Who said something; in an engagement, the channel of the call. */
+function speakerOf({ user_id, user_name, channel_id }: WireObject): MeetingPerson {
+  const userName = asString(user_name);
+  const userId = asString(user_id) ?? asNumber(user_id) ?? asString(channel_id) ?? asNumber(channel_id) ?? 0;
+  return { userId: String(userId), ...(userName && { userName }) };
+}
+
+function millisecondsOf(time: unknown): number | undefined {
+  const value = asNumber(time);
+  return value !== undefined && value >= microseconds ? value / 1_000 : value;
 }

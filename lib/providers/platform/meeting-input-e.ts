@@ -4,6 +4,7 @@ import {
   catchError,
   defer,
   EMPTY,
+  filter,
   firstValueFrom,
   fromEvent,
   ignoreElements,
@@ -68,16 +69,18 @@ export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
   readonly name = 'MeetingInputE';
   protected override readonly defaultBaseUrl: string = 'https://meet.googleapis.com';
   protected override readonly defaultAuthType: AuthType = 'bearer';
-  readonly #status$ = new BehaviorSubject<MeetingSessionStatus>('disconnected');
+  /** `undefined` before the service has said anything. */
+  readonly #status$ = new BehaviorSubject<MeetingSessionStatus | undefined>(undefined);
+  readonly #told$ = this.#status$.pipe(filter((status) => status !== undefined));
   #session: Subscription = Subscription.EMPTY;
   #leave$: Observable<unknown> | undefined;
 
-  /** State of the session. Hot; replays the latest value. */
+  /** State of the session, from the service's first word on. Hot; replays the latest value. */
   get sessionStatus$(): Observable<MeetingSessionStatus> {
-    return this.handOut('sessionStatus$', this.#status$);
+    return this.handOut('sessionStatus$', this.#told$);
   }
 
-  /** Calls back with the state of the session, now and on each change; returns an unsubscribe function. */
+  /** Calls back with the state of the session, if there is one, and on each change; returns an unsubscribe function. */
   onSessionStatus(callback: (status: MeetingSessionStatus) => void): () => void {
     return this.listen(this.sessionStatus$, callback);
   }
@@ -94,6 +97,7 @@ export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
       throw this.error('spaceName must be of the form spaces/<id>', { code: 'configuration' });
     }
     this.begin();
+    this.#status$.next(undefined);
     await new Promise<void>((resolve, reject) => {
       this.#session.unsubscribe();
       this.#session = this.#meeting$(resolve)
@@ -224,7 +228,7 @@ export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
   }
 
   #finish(reason: 'ended' | 'left' | 'lost', detail?: string): void {
-    if (this.#status$.value !== 'disconnected') this.#status$.next('disconnected');
+    if (this.#status$.value === 'waiting' || this.#status$.value === 'joined') this.#status$.next('disconnected');
     this.end({ reason, ...(detail !== undefined && { detail }) });
     this.#session.unsubscribe();
   }

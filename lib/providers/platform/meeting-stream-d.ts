@@ -1,7 +1,19 @@
-import { filter, firstValueFrom, race, ReplaySubject, Subject, Subscription, tap, timer, type Observable } from 'rxjs';
+import {
+  EMPTY,
+  filter,
+  firstValueFrom,
+  map,
+  race,
+  ReplaySubject,
+  Subject,
+  Subscription,
+  tap,
+  timer,
+  type Observable,
+} from 'rxjs';
 import type { BackoffOptions } from '../../stream/backoff.ts';
 import type { MeetingPerson, MeetingPresence } from '../../core/calls.ts';
-import type { VoiceError, VoiceErrorCode, VoiceErrorOptions } from '../../core/errors.ts';
+import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';
 import {
   ownEntry,
   asNumber,
@@ -19,65 +31,19 @@ import {
   type SocketData,
   type ReconnectingSocketOptions,
 } from '../../transport/reconnecting-socket.ts';
-
-/** The platform's name for the state of a stream or session. */
-export type MeetingStreamState =
-  'inactive' | 'active' | 'interrupted' | 'terminating' | 'terminated' | 'paused' | 'resumed';
-
-/** By the platform's numbers. */
-const streamStates: readonly MeetingStreamState[] = [
-  ...(['inactive', 'active', 'interrupted', 'terminating', 'terminated', 'paused', 'resumed'] as const),
-];
-/** Session states 0 to 4; 5 is the end. */
-const sessionStates: readonly MeetingStreamState[] = ['inactive', 'inactive', 'active', 'paused', 'resumed'];
-
-/** Handshake statuses that are neither a misconfiguration nor a fault of ours: message, code, and whether to retry. */
-const statuses: Readonly<Record<string, readonly [string, VoiceErrorCode, boolean]>> = {
-  2: ['the stream has ended or belongs to another meeting', 'not_found', false],
-  3: ['the signature is wrong: check clientId and clientSecret', 'unauthorized', false],
-  8: ['another connection already has this stream', 'rate_limited', true],
-  9: ['this app or meeting provides no audio: check its scopes', 'forbidden', false],
-  15: ['its media connection is still open', 'rate_limited', true],
-  16: ['its media connection is still open', 'rate_limited', true],
-  45: ['the service failed', 'server', true],
-};
-
-/** Why a stream stopped, by the platform's number. */
-const stopReasons: Readonly<Record<string, string>> = {
-  1: 'stopped by the host',
-  2: 'stopped by the user',
-  3: 'the user left',
-  4: 'the user was removed',
-  5: 'the host disabled the app',
-  6: 'the meeting ended',
-  7: 'cancelled',
-  8: 'revoked: delete what was recorded',
-  9: 'all apps were disabled',
-  10: 'internal failure',
-  11: 'timed out',
-  12: 'interrupted',
-  13: 'interrupted',
-  14: 'interrupted',
-  15: 'closed abnormally by the app',
-  16: 'closed abnormally by the app',
-  17: 'the app left',
-  18: 'authentication failed',
-  19: 'reconnected too late',
-  20: 'closed by the receiver',
-  23: 'stopped by an administrator',
-  24: 'keep-alives were missed',
-};
+import { refusalOf, sessionStates, stopOf, streamStates, type MeetingStreamState } from './meeting-words-d.ts';
 
 /** Which stream a {@link MeetingStreamD} follows, and how. */
 export interface MeetingStreamDOptions {
   readonly url: URL;
-  readonly meetingUuid: string;
-  /** Of a Video SDK session. */
-  readonly sessionId: string | undefined;
+  /** What names the meeting in the handshakes, which differs by product. */
+  readonly identity: WireObject;
   readonly rtmsStreamId: string;
   readonly signature: string;
   /** `media_params.audio`. */
   readonly audio: WireObject;
+  /** `media_params.transcript`; `undefined` without a transcript. */
+  readonly transcript: WireObject | undefined;
   readonly bufferData: boolean;
   readonly transport: TransportOptions;
   readonly reconnect: boolean | BackoffOptions | undefined;
@@ -88,7 +54,7 @@ export interface MeetingStreamDOptions {
 
 /** Events of a {@link MeetingStreamD}. */
 export type MeetingStreamDEvent =
-  | { readonly type: 'audio'; readonly content: unknown }
+  | { readonly type: 'audio' | 'transcript'; readonly content: unknown }
   | { readonly type: 'state'; readonly state: MeetingStreamState }
   | ({ readonly type: 'speaker' } & MeetingPerson)
   | MeetingPresence
@@ -99,66 +65,87 @@ export type MeetingStreamDEvent =
       readonly error?: VoiceError;
     };
 
-/** The platform pings every 10 s on both sockets: 45 s of silence is a loss. */
+/** The platform pings every 10 s on each socket: 45 s of silence is a loss. */
 const keepAlive = { intervalMs: 15_000 };
 
 /** Longest wait for the platform to confirm the end of a stream, in milliseconds. */
 const goodbyeMs = 500;
 
-/** The two sockets of one stream: signaling, which leads to media and outlives it. */
+/**
+ * The sockets of one stream: signaling, which leads to the audio and outlives it, and one more for the transcript,
+ * without which the meeting goes on.
+ */
 export class MeetingStreamD {
   readonly events$: Observable<MeetingStreamDEvent>;
   /** State of the signaling socket. Hot; replays the latest value. */
   readonly connection$: Observable<ConnectionEvent>;
-  /** Errors that reconnecting recovers from. Hot. */
+  /** Errors that end it, and those that it survives. Hot. */
   readonly errors$: Observable<VoiceError>;
   readonly #options: MeetingStreamDOptions;
   readonly #signaling: ReconnectingSocket;
   readonly #media: ReconnectingSocket;
+  readonly #transcript: ReconnectingSocket | undefined;
   readonly #events$ = new Subject<MeetingStreamDEvent>();
+  readonly #errors$ = new Subject<VoiceError>();
   /** Emits when the platform was told to send; fails when it never will be. */
   readonly #acknowledged$ = new ReplaySubject<void>(1);
   #work: Subscription = Subscription.EMPTY;
   #mediaUrl: URL | undefined;
+  #transcriptUrl: URL | undefined;
   #isClosing = false;
   #isOver = false;
 
   constructor(options: MeetingStreamDOptions) {
     this.#options = options;
-    const { url, transport, reconnect, sockets } = options;
-    const shared: Pick<ReconnectingSocketOptions, 'classifyClose'> & Partial<ReconnectingSocketOptions> = {
+    const { url, transport, reconnect, sockets, audio, transcript } = options;
+    const { provider } = transport;
+    const shared: Pick<ReconnectingSocketOptions, 'provider' | 'classifyClose'> & Partial<ReconnectingSocketOptions> = {
       ...transport,
       ...sockets,
+      provider,
       keepAlive,
       reconnect,
       classifyClose: () => (this.#isClosing ? 'normal' : 'retry'),
     };
     this.#signaling = new ReconnectingSocket({
       ...shared,
-      provider: transport.provider,
       request: () => Promise.resolve({ url }),
-      opening: () => [this.#handshake(1, 1, { session_id: options.sessionId, buffer_data: options.bufferData })],
+      opening: () => [this.#handshake(1, 1, { buffer_data: options.bufferData })],
       isReady: (data) => isAccepted(data, 2),
     });
+    // The addresses are known before these are opened.
     this.#media = new ReconnectingSocket({
       ...shared,
-      provider: transport.provider,
-      // Known before this session is opened.
       request: () => Promise.resolve({ url: this.#mediaUrl ?? url }),
-      opening: () => [
-        this.#handshake(3, 0, { media_type: 1, payload_encryption: false, media_params: { audio: options.audio } }),
-      ],
+      opening: () => [this.#mediaHandshake(1, { audio })],
       isReady: (data) => isAccepted(data, 4),
       maxMessageBytes: 16 * 1024 * 1024,
     });
+    this.#transcript =
+      transcript &&
+      new ReconnectingSocket({
+        ...shared,
+        request: () => Promise.resolve({ url: this.#transcriptUrl ?? url }),
+        opening: () => [this.#mediaHandshake(8, { transcript })],
+        isReady: (data) => isAccepted(data, 4),
+      });
     this.connection$ = this.#signaling.connection$;
-    this.errors$ = merge(this.#signaling.errors$, this.#media.errors$);
+    const lost$ = this.#transcript?.errors$.pipe(map((error) => this.#withoutTranscript(error))) ?? EMPTY;
+    this.errors$ = merge(this.#signaling.errors$, this.#media.errors$, lost$, this.#errors$);
     this.events$ = this.#events$.asObservable();
   }
 
   /** Resolves when audio is flowing. */
   async open(): Promise<void> {
+    const transcript = this.#transcript;
+    const transcript$ = transcript
+      ? merge(
+          transcript.messages$.pipe(tap((data) => this.#receive(transcript, data))),
+          transcript.connection$.pipe(tap(({ type }) => type === 'connected' && this.#beReady())),
+        )
+      : EMPTY;
     this.#work = merge(
+      transcript$,
       this.#signaling.messages$.pipe(tap((data) => this.#receive(this.#signaling, data))),
       this.#media.messages$.pipe(tap((data) => this.#receive(this.#media, data))),
       this.#signaling.connection$.pipe(tap((event) => this.#watch(event))),
@@ -190,16 +177,13 @@ export class MeetingStreamD {
   }
 
   #handshake(msg_type: number, sequence: number, body: WireObject): string {
-    const { meetingUuid: meeting_uuid, rtmsStreamId: rtms_stream_id, signature } = this.#options;
-    return JSON.stringify({
-      msg_type,
-      protocol_version: 1,
-      sequence,
-      meeting_uuid,
-      rtms_stream_id,
-      signature,
-      ...body,
-    });
+    const { identity, rtmsStreamId: rtms_stream_id, signature } = this.#options;
+    return JSON.stringify({ msg_type, protocol_version: 1, sequence, ...identity, rtms_stream_id, signature, ...body });
+  }
+
+  /** A socket carries one kind of media: 1 is audio, 8 the transcript. */
+  #mediaHandshake(media_type: number, media_params: WireObject): string {
+    return this.#handshake(3, 0, { media_type, payload_encryption: false, media_params });
   }
 
   #send(session: ReconnectingSocket, message: WireObject): void {
@@ -224,6 +208,7 @@ export class MeetingStreamD {
       ),
     12: ({ timestamp }, session) => this.#send(session, { msg_type: 13, timestamp }),
     14: ({ content }) => this.#events$.next({ type: 'audio', content }),
+    17: ({ content }) => this.#events$.next({ type: 'transcript', content }),
   };
 
   #answered(message: WireObject, session: ReconnectingSocket): void {
@@ -232,10 +217,9 @@ export class MeetingStreamD {
       session.reconnect(this.#refusal(status));
       return;
     }
-    if (session === this.#media) return;
-    const addresses = asObject(asObject(message['media_server'])?.['server_urls']) ?? {};
-    const address = asString(addresses['audio']) ?? asString(addresses['all']);
-    if (address === undefined || !URL.canParse(address)) {
+    if (session !== this.#signaling) return;
+    const address = addressIn(message, 'audio');
+    if (!address) {
       session.reconnect(
         this.#options.error('the meeting gives no address for audio: check the scopes of the app', {
           code: 'forbidden',
@@ -244,9 +228,29 @@ export class MeetingStreamD {
       return;
     }
     const isFirst = this.#mediaUrl === undefined;
-    this.#mediaUrl = new URL(address);
+    this.#mediaUrl = address;
     if (isFirst) this.#media.open().catch(() => undefined);
     else this.#media.reconnect();
+    this.#openTranscript(addressIn(message, 'transcript'));
+  }
+
+  #openTranscript(address: URL | undefined): void {
+    if (!this.#transcript) return;
+    const isFirst = this.#transcriptUrl === undefined;
+    if (address) this.#transcriptUrl = address;
+    if (address && isFirst) this.#transcript.open().catch(() => undefined);
+    else if (address) this.#transcript.reconnect();
+    else if (isFirst) {
+      const missing = 'the meeting gives no address for its transcript: check the scopes of the app';
+      this.#errors$.next(this.#options.error(missing, { code: 'forbidden', recoverable: true }));
+    }
+  }
+
+  #withoutTranscript(cause: VoiceError): VoiceError {
+    if (cause.recoverable) return cause;
+    const { code, status } = cause;
+    const options = { code, recoverable: true, cause, ...(status !== undefined && { status }) };
+    return this.#options.error('the meeting goes on without its transcript', options);
   }
 
   #refusal(status: number): VoiceError {
@@ -255,18 +259,24 @@ export class MeetingStreamD {
   }
 
   #acknowledge(): void {
-    const { rtmsStreamId: rtms_stream_id } = this.#options;
     // 2: the active speaker, 3 and 4: who joins and leaves. 1 and 7 arrive unasked.
     const events = [2, 3, 4].map((event_type) => ({ event_type, subscribe: true }));
     this.#send(this.#signaling, { msg_type: 5, events });
-    this.#send(this.#signaling, { msg_type: 7, rtms_stream_id });
+    this.#beReady();
     this.#acknowledged$.next();
   }
 
+  /** A media socket is ready: the platform may send. */
+  #beReady(): void {
+    this.#send(this.#signaling, { msg_type: 7, rtms_stream_id: this.#options.rtmsStreamId });
+  }
+
   #event(event: WireObject): void {
-    const { event_type, participants } = event;
-    if (event_type === 7) this.#media.reconnect();
-    else if (event_type === 2) this.#tell('speaker', event);
+    const { event_type, participants, media_type } = event;
+    if (event_type === 7) {
+      if (media_type !== 8) this.#media.reconnect();
+      if (media_type !== 1) this.#transcript?.reconnect();
+    } else if (event_type === 2) this.#tell('speaker', event);
     else if (event_type === 3 || event_type === 4) {
       for (const person of asObjects(participants)) this.#tell(event_type === 3 ? 'joined' : 'left', person);
     }
@@ -304,6 +314,7 @@ export class MeetingStreamD {
     this.#isClosing = true;
     this.#work.unsubscribe();
     void this.#media.close();
+    void this.#transcript?.close();
     void this.#signaling.close();
     this.#acknowledged$.error(this.#options.error('the meeting ended first', { code: 'aborted' }));
     this.#events$.next(end);
@@ -316,20 +327,9 @@ function isAccepted(data: SocketData, type: number): boolean {
   return message?.['msg_type'] === type && (asNumber(message['status_code']) ?? 0) === 0;
 }
 
-/** What a handshake's status means. */
-function refusalOf(status: number): { why: string; code: VoiceErrorCode; recoverable: boolean } {
-  const [why, code, recoverable] = ownEntry(statuses, String(status)) ?? [
-    'the request was not accepted',
-    'configuration',
-    false,
-  ];
-  return { why, code, recoverable };
-}
-
-/** Why a stream stopped, and whether reconnecting may help. */
-function stopOf(reason: number | undefined): { detail: string; isRetriable: boolean } {
-  return {
-    detail: ownEntry(stopReasons, String(reason)) ?? (reason ? `stopped (${reason})` : 'stopped'),
-    isRetriable: reason !== undefined && reason >= 10 && reason <= 16,
-  };
+/** The address of a kind of media; `undefined` where the app may not have it. */
+function addressIn(message: WireObject, kind: string): URL | undefined {
+  const addresses = asObject(asObject(message['media_server'])?.['server_urls']) ?? {};
+  const address = asString(addresses[kind]) ?? asString(addresses['all']);
+  return address !== undefined && URL.canParse(address) ? new URL(address) : undefined;
 }
