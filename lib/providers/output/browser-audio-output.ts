@@ -36,10 +36,10 @@ export class BrowserAudioOutput extends ContextOutput<BrowserAudioOutputConfig> 
     node.connect(context.destination);
   }
 
-  protected override onDispose(): void {
-    super.onDispose();
+  protected override onDispose(): Promise<void> | void {
     this.#releaseSession?.();
     this.#releaseSession = undefined;
+    return super.onDispose();
   }
 
   /** What sounds goes on at another speaker; `undefined` is the system's choice. */

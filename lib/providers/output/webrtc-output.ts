@@ -48,9 +48,9 @@ export class WebRTCOutput extends ContextOutput<WebRTCOutputConfig> {
     if (before) this.tell({ type: 'changed' });
   }
 
-  protected override onDispose(): void {
-    super.onDispose();
+  protected override onDispose(): Promise<void> | void {
     this.#destination?.stream.getTracks().forEach((track) => track.stop());
     this.#destination = undefined;
+    return super.onDispose();
   }
 }
