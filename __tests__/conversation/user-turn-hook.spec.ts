@@ -3,7 +3,7 @@
  * something out, refuse. The user waits for it, so it is measured and bounded; and it sees nothing that is not certain.
  */
 import { BehaviorSubject } from 'rxjs';
-import { History, type Message, type UserTurn, type UserTurnVerdict } from 'rxvoice';
+import type { Message, UserTurn, UserTurnVerdict } from 'rxvoice';
 import { application, user, voiceTest, type VoiceTestOptions, type VoiceTestResult } from 'rxvoice/testing';
 import { callHook } from '../../lib/conversation/call-hook.ts';
 import type { HookInput } from '../../lib/conversation/inputs.ts';
@@ -260,18 +260,14 @@ describe('onUserTurn', () => {
   });
 
   it('may take its time: a promise that resolves or rejects', async () => {
-    const history = new History();
-    history.addUser('hello');
     const candidate = { id: 'answer-1', phase: 'hooking' };
     const state$ = new BehaviorSubject({ ...startState, candidate } as unknown as ConversationState);
     const verdicts: HookInput[] = [];
     const call = (hook: (turn: UserTurn) => Promise<UserTurnVerdict>): Promise<void> =>
       new Promise((resolve) => {
         const turn = { id: 'turn-1', source: 'speech' } as const;
-        callHook(
-          { type: 'hook', candidate: 'answer-1', hook, hookMs: 5_000, guards: [], turn },
-          { state$, history },
-        ).subscribe({
+        const effect = { type: 'hook', candidate: 'answer-1', hook, hookMs: 5_000, guards: [], turn } as const;
+        callHook(effect, { state$ }, 'hello').subscribe({
           next: (verdict) => verdicts.push(verdict),
           complete: resolve,
         });

@@ -142,4 +142,120 @@ describe('a guard', () => {
     expect(JSON.stringify(rig.pipeline.history.messages())).not.toMatch(/secret/);
     await over(rig);
   });
+
+  describe('of input: what the user says is remembered once it is judged', () => {
+    /** A moderation that decides when the test says so, and what it was asked about. */
+    const moderation = (): {
+      asked: string[];
+      decide: (isAllowed: boolean) => void;
+      moderate: () => Promise<boolean>;
+    } => {
+      const asked: string[] = [];
+      const decisions: ((isAllowed: boolean) => void)[] = [];
+      return {
+        asked,
+        decide: (isAllowed) => decisions.shift()?.(isAllowed),
+        moderate: ({ text }: { text: string } = { text: '' }) => {
+          asked.push(text);
+          return new Promise((resolve) => decisions.push(resolve));
+        },
+      };
+    };
+    const remembered = ({ pipeline }: Call): string[] =>
+      pipeline.history.items.flatMap((item) => (item.role === 'user' ? [item.text] : []));
+    const say = (rig: Call, text: string): void => rig.stt.hearWords(FakeSTT.result(text, 'final'));
+
+    it('and not while a moderation takes its time', async () => {
+      const { asked, decide, moderate } = moderation();
+      const rig = await call({ text: [guard({ sides: ['input'], moderate })] });
+      say(rig, 'My secret');
+      await rig.scheduler.advance(1_000);
+      expect(asked).toEqual(['My secret']);
+      expect(rig.pipeline.history.items).toEqual([]);
+      expect(told(rig)).not.toMatch(/secret/);
+      decide(true);
+      await rig.scheduler.advance(5_000);
+      expect(remembered(rig)).toEqual(['My secret']);
+      expect(rig.pipeline.history.items[0]).toMatchObject({ turnId: 'turn-1', at: expect.any(Number) as number });
+      expect(heard(rig)).toBe('You said My secret.');
+      await over(rig);
+    });
+
+    it('nothing of it if it ends the turn, or the call ends first', async () => {
+      const refused = await call({ text: [guard({ rules, sides: ['input'], action: 'end' })] });
+      say(refused, 'You darn thing');
+      await refused.scheduler.advance(5_000);
+      expect(reasons(refused)).toEqual(['refused']);
+      expect(refused.pipeline.history.items).toEqual([]);
+      expect(told(refused)).not.toMatch(/darn/);
+      await over(refused);
+
+      const { moderate } = moderation();
+      const stopped = await call({ text: [guard({ sides: ['input'], moderate })] });
+      say(stopped, 'My secret');
+      await stopped.scheduler.advance(1_000);
+      await over(stopped);
+      expect(stopped.pipeline.history.items).toEqual([]);
+    });
+
+    it('together with what the user adds before the verdict', async () => {
+      const { asked, decide, moderate } = moderation();
+      const rig = await call({ text: [guard({ rules, sides: ['input'], moderate })] });
+      say(rig, 'My card is 4111');
+      await rig.scheduler.advance(200);
+      say(rig, '1111 1111 1111 and that is all');
+      await rig.scheduler.advance(200);
+      decide(true);
+      decide(true);
+      await rig.scheduler.advance(10_000);
+      expect(asked).toEqual(['My card is 4111', 'My card is … and that is all']);
+      expect(remembered(rig)).toEqual(['My card is … and that is all']);
+      expect(acted(rig)).toEqual(['input card replace']);
+      expect(told(rig)).not.toMatch(/1111/);
+      await over(rig);
+    });
+
+    it('and judged again with what continues it', async () => {
+      for (const [action, kept] of [
+        ['replace', ['My card is … and that is all']],
+        ['end', ['']],
+      ] as const) {
+        const slow = { firstTokenMs: 1_000 };
+        const rig = await call({ text: [guard({ rules, sides: ['input'], action })], llm: slow });
+        say(rig, 'My card is 4111');
+        await rig.scheduler.advance(100);
+        expect(remembered(rig)).toEqual(['My card is 4111']);
+        // Nothing of the answer was heard yet.
+        expect(rig.output.heard).toEqual([]);
+        say(rig, '1111 1111 1111 and that is all');
+        await rig.scheduler.advance(10_000);
+        expect(remembered(rig)).toEqual(kept);
+        expect(JSON.stringify(rig.pipeline.history.messages())).not.toMatch(/1111/);
+        await over(rig);
+      }
+    });
+
+    it('and is not lost with the guard', async () => {
+      const { decide, moderate } = moderation();
+      const rig = await call({ text: [guard({ sides: ['input'], moderate })] });
+      say(rig, 'Hello');
+      await rig.scheduler.advance(200);
+      rig.pipeline.update({ text: [] });
+      rig.pipeline.interrupt();
+      await rig.scheduler.advance(200);
+      say(rig, 'again');
+      await rig.scheduler.advance(10_000);
+      expect(remembered(rig)).toEqual(['Hello again']);
+      decide(true);
+      await over(rig);
+
+      const early = await call({ text: [guard({ sides: ['input'], rules })] });
+      early.pipeline.on('turn.committed', () => early.pipeline.update({ text: [] }));
+      early.pipeline.send('Hello');
+      await early.scheduler.advance(10_000);
+      expect(remembered(early)).toEqual(['Hello']);
+      expect(heard(early)).toBe('You said Hello.');
+      await over(early);
+    });
+  });
 });

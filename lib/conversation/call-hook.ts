@@ -11,8 +11,8 @@ import type { Effect, HookInput } from './inputs.ts';
  */
 export function callHook(
   { candidate, hook, turn }: Extract<Effect, { readonly type: 'hook' }>,
-  { state$, history }: Pick<Shared, 'state$' | 'history'>,
-  text: string = history.lastSaid?.text ?? '',
+  { state$ }: Pick<Shared, 'state$'>,
+  text: string,
 ): Observable<HookInput> {
   const abort = new AbortController();
   const decided = (verdict: UserTurnVerdict, error?: unknown): HookInput => ({

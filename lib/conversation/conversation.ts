@@ -105,7 +105,7 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
     const world: World = {
       ...setup,
       ...{ output: setup.ports.output, joined, bus, later$, warm$, questions$ },
-      ...{ hook: answerer.hook, inject: answerer.inject, guards: () => state$.value.rules.guards },
+      ...{ hook: answerer.hook, inject: answerer.inject },
     };
 
     // The heart: the next candidate replaces the current one, cancelling its request, synthesis and playback.

@@ -3,7 +3,6 @@ import { callSafely, catchLater } from '../core/application-code.ts';
 import { VoiceError } from '../core/errors.ts';
 import type { OutputProvider, ProviderRole, TranscriptionResult } from '../core/roles.ts';
 import { loadPhrases } from '../text/phrases.ts';
-import type { InputGuard } from '../text/text-transform.ts';
 import type { Answerer } from './answerer.ts';
 import { SpeechTicket } from './commands.ts';
 import type { EventBus } from './event-bus.ts';
@@ -17,8 +16,6 @@ export interface World {
   readonly history: History;
   readonly scheduler: SchedulerLike;
   readonly joined: string[];
-  /** The guards that the user's words pass before they are remembered. */
-  readonly guards: () => readonly InputGuard[];
   readonly bus: EventBus;
   /** Adds to the end of the queue. */
   readonly later$: Subject<Input>;
@@ -54,7 +51,6 @@ export function enact(
     listen,
     hook,
     inject,
-    guards,
     scheduler,
   }: World,
 ): void {
@@ -62,8 +58,6 @@ export function enact(
   const ask = (role: ProviderRole, method: () => unknown): void => {
     catchLater(method(), (error) => reportError(bus, error, { role }));
   };
-  const masked = (text: string): string =>
-    guards().reduce((safe, { mask }) => mask(safe, (told) => bus.emit('guard.acted', told)), text);
   switch (effect.type) {
     case 'emit':
       bus.emit(effect.event, effect.payload, effect.envelope);
@@ -78,14 +72,14 @@ export function enact(
       reportError(bus, effect.error, effect);
       break;
     case 'remember': {
-      const facts = { at: scheduler.now(), turnId: effect.turnId, ...factsOf(effect.result) };
-      const { role, ...item } = history.addUser(masked(effect.text), effect.images, facts);
-      // Two consecutive messages become one.
-      if (role === 'user' && 'text' in item) history.rewriteUser(masked(item.text));
+      const { said, whole } = effect;
+      const facts = { at: scheduler.now(), turnId: said.turnId, ...factsOf(said.result) };
+      if (whole === undefined) history.addUser(said.text, said.images, facts);
+      else history.addJudged(whole, said.images, facts);
       break;
     }
     case 'join':
-      joined.push(masked(effect.text));
+      joined.push(effect.text);
       break;
     case 'rewrite':
       history.rewriteUser(effect.text);

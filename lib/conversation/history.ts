@@ -115,23 +115,22 @@ export class History {
 
   /** Adds what the user said; merges it into the last message if that is also the user's. */
   addUser(text: string, images: readonly MessageImage[] = [], facts?: HistoryFacts): HistoryItem {
-    const last = this.#items.at(-1);
-    const added = images.map((image) => ({ url: imageUrl(image) }));
-    if (last?.role === 'user' && !last.isSummary) {
-      const all = [...(last.images ?? []), ...added];
-      const { at = facts?.at } = last;
-      const known = { ...facts, ...(at === undefined ? {} : { at }), ...(all.length > 0 && { images: all }) };
-      return this.#update({ ...last, ...known, text: joinWords(last.text, text) });
-    }
-    const item = this.#add({
-      id: this.#id(),
-      role: 'user',
-      text,
-      ...facts,
-      ...(added.length > 0 && { images: added }),
-    });
-    this.#trim();
-    return item;
+    return this.#addUsers(this.continuedBy(text), images, facts);
+  }
+
+  /**
+   * @internal Adds what the user said as guards let it pass: together with the message that it continues. An empty text
+   * takes that message out, and its images.
+   */
+  addJudged(whole: string, images: readonly MessageImage[] = [], facts?: HistoryFacts): void {
+    if (whole.trim()) this.#addUsers(whole, images, facts);
+    else if (this.#unanswered) this.rewriteUser('');
+  }
+
+  /** @internal What the user has said in whole once this is added: a message that nothing has answered goes on. */
+  continuedBy(text: string): string {
+    const last = this.#unanswered;
+    return last ? joinWords(last.text, text) : text;
   }
 
   /**
@@ -223,6 +222,25 @@ export class History {
 
   #tell(what: string, cause: unknown): void {
     this.#broken$.next(new VoiceError(`${what} threw: ${messageOf(cause)}`, { code: 'internal', cause }));
+  }
+
+  /** The user's message if it is the last item. */
+  get #unanswered(): Extract<HistoryItem, { readonly role: 'user' }> | undefined {
+    const last = this.#items.at(-1);
+    return last?.role === 'user' && !last.isSummary ? last : undefined;
+  }
+
+  #addUsers(text: string, images: readonly MessageImage[], facts?: HistoryFacts): HistoryItem {
+    const last = this.#unanswered;
+    const all = [...(last?.images ?? []), ...images.map((image) => ({ url: imageUrl(image) }))];
+    const shown = all.length > 0 && { images: all };
+    if (last) {
+      const { at = facts?.at } = last;
+      return this.#update({ ...last, ...facts, ...(at === undefined ? {} : { at }), ...shown, text });
+    }
+    const item = this.#add({ id: this.#id(), role: 'user', text, ...facts, ...shown });
+    this.#trim();
+    return item;
   }
 
   #id(): string {

@@ -13,10 +13,11 @@ export function judgeTurn(
   effect: Extract<Effect, { readonly type: 'hook' }>,
   shared: Pick<Shared, 'state$' | 'history' | 'scheduler' | 'emit'>,
 ): Observable<HookInput> {
-  const { guards, candidate, turn, hookMs } = effect;
-  if (guards.length === 0) return callHook(effect, shared);
+  const { guards, candidate, turn, hookMs, unjudged } = effect;
   const { history, scheduler, emit } = shared;
-  const { text: said = '' } = history.lastSaid ?? {};
+  // A message that nothing has answered yet goes on, and so may what a guard looks for.
+  const said = unjudged === undefined ? (history.lastSaid?.text ?? '') : history.continuedBy(unjudged);
+  if (guards.length === 0) return callHook(effect, shared, said);
   const context: GuardContext = {
     scheduler,
     tell: (report) => emit('guard.acted', report, { turnId: turn.id }),

@@ -1,11 +1,11 @@
 import type { Observable } from 'rxjs';
-import type { MessageImage, TokenUsage } from '../core/messages.ts';
-import type { AgentLatency, ProviderRole, TranscriptionResult } from '../core/roles.ts';
+import type { TokenUsage } from '../core/messages.ts';
+import type { AgentLatency, ProviderRole } from '../core/roles.ts';
 import type { Phrases } from '../text/phrases.ts';
 import type { UserTurn, UserTurnHook, UserTurnVerdict } from './conversation-options.ts';
 import type { Command, SpeechOutcome, SpeechTicket } from './commands.ts';
 import type { VoiceEventEnvelope, VoiceEventMap, VoiceEventType } from './events.ts';
-import type { Commit, QueuedSpeech, ReplyPart } from './state.ts';
+import type { Commit, QueuedSpeech, ReplyPart, Said } from './state.ts';
 import type { Scorer } from './endpointing.ts';
 import type { InputGuard } from '../text/text-transform.ts';
 import type { Waste } from './script.ts';
@@ -170,13 +170,8 @@ export type Effect =
   | { readonly type: 'then'; readonly input: Input }
   | { readonly type: 'error'; readonly error: unknown; readonly role?: ProviderRole; readonly turnId?: string }
   | Extract<AgentSignal, { readonly type: 'agent.inject' }>
-  | {
-      readonly type: 'remember';
-      readonly text: string;
-      readonly images?: readonly MessageImage[] | undefined;
-      readonly turnId: string;
-      readonly result: TranscriptionResult | undefined;
-    }
+  /** Adds what the user said to the history; `whole` replaces it together with what it continues. */
+  | { readonly type: 'remember'; readonly said: Said; readonly whole?: string | undefined }
   /** Adds to what the model is told after its tools have run. */
   | { readonly type: 'join'; readonly text: string }
   /** Replaces the user's last message. */
@@ -189,6 +184,8 @@ export type Effect =
       readonly hookMs: number;
       /** The guards that judge the turn before the hook sees it. */
       readonly guards: readonly InputGuard[];
+      /** What they judge, if it is not remembered yet. */
+      readonly unjudged?: string | undefined;
       readonly turn: Omit<UserTurn, 'text' | 'signal'>;
     }
   | { readonly type: 'settle'; readonly ticket: SpeechTicket; readonly outcome: SpeechOutcome }

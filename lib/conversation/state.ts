@@ -100,6 +100,14 @@ export interface OutputLock {
   readonly queue: readonly QueuedSpeech[];
 }
 
+/** What the user said or typed, as it will be remembered. */
+export interface Said {
+  readonly text: string;
+  readonly images: readonly MessageImage[] | undefined;
+  readonly turnId: string;
+  readonly result: TranscriptionResult | undefined;
+}
+
 /** A message to be answered next. */
 export interface Commit {
   readonly type: 'turn.commit';
@@ -182,6 +190,8 @@ export interface ConversationState {
   readonly awaitingReply: readonly SpeechTicket[];
   /** A user message whose answer was cut off by what followed. */
   readonly unanswered: string | undefined;
+  /** What the user said that no guard has judged yet: it is not remembered before. */
+  readonly unjudged: Said | undefined;
   /**
    * What the user was saying when a typed message replaced it: not answered if the service still delivers it soon
    * after.
@@ -232,6 +242,7 @@ export const startState: ConversationState = {
   echoSince: -Infinity,
   awaitingReply: [],
   unanswered: undefined,
+  unjudged: undefined,
   superseded: undefined,
   isUnclear: false,
   isListening: true,

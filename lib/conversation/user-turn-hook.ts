@@ -2,6 +2,7 @@ import type { InputGuard } from '../text/text-transform.ts';
 import type { UserTurnVerdict } from './conversation-options.ts';
 import { hookTimedOut } from './call-hook.ts';
 import type { Effect, HookInput } from './inputs.ts';
+import { rememberSaid } from './said.ts';
 import type { Candidate, ConversationState } from './state.ts';
 import { chain, cut, type ConversationStep } from './user-turn.ts';
 
@@ -9,16 +10,19 @@ type Hooked = Extract<Candidate, { readonly phase: 'hooking' }>;
 
 /** The turn is certain and published: it is answered once the application's hook has seen it. */
 export function answerCandidate(state: ConversationState, id: string, at: number): ConversationStep {
-  const { candidate, rules } = state;
+  const { candidate, rules, unjudged } = state;
   if (candidate?.id !== id || (candidate.phase !== 'adopted' && candidate.phase !== 'certain')) return [state];
   const { onUserTurn: hook, hookMs, guards } = rules;
+  // Guards that an update has taken away judge nothing anymore.
+  if (unjudged && guards.length === 0) return chain(rememberSaid(state), (after) => answerCandidate(after, id, at));
   if (!hook || candidate.isHooked) return [{ ...state, candidate: { ...candidate, phase: 'committed' } }];
   const { turnId, tickets, result } = candidate;
   const source = tickets.length > 0 ? 'text' : 'speech';
   const isPrepared = candidate.phase === 'adopted';
+  const turn = { id: turnId, source, ...(result ? { result } : {}) } as const;
   return [
     { ...state, candidate: { ...candidate, phase: 'hooking', isPrepared, until: at + hookMs + waitsOf(guards) } },
-    { type: 'hook', candidate: id, hook, hookMs, guards, turn: { id: turnId, source, ...(result ? { result } : {}) } },
+    { type: 'hook', candidate: id, hook, hookMs, guards, unjudged: unjudged?.text, turn },
   ];
 }
 
@@ -32,12 +36,15 @@ export function takeVerdict(state: ConversationState, input: HookInput, at: numb
   const effects: Effect[] = [];
   if (error !== undefined) effects.push({ type: 'error', error, turnId: candidate.turnId });
   // A message that was refused silently must not be answered together with the next one.
-  if (text !== undefined || refuse === '') effects.push({ type: 'rewrite', text: refuse === '' ? '' : (text ?? '') });
-  if (refuse === '') return chain([before, ...effects], (after) => cut(after, 'verdict', 'refused', at));
-  const next = answeredAs(before, candidate, verdict);
+  const whole = refuse === '' ? '' : text;
+  const [judged, ...remembered] = rememberSaid(before, whole);
+  effects.push(...remembered);
+  if (!before.unjudged && whole !== undefined) effects.push({ type: 'rewrite', text: whole });
+  if (refuse === '') return chain([judged, ...effects], (after) => cut(after, 'verdict', 'refused', at));
+  const next = answeredAs(judged, candidate, verdict);
   // The answer begins in the step after: with the message as it is then.
   const answered: Effect = { type: 'then', input: { type: 'turn.answer', candidate: next.candidate.id } };
-  return [{ ...before, ...next }, ...effects, answered];
+  return [{ ...judged, ...next }, ...effects, answered];
 }
 
 /** The hook took too long. */

@@ -7,6 +7,7 @@ import { noHeldSays } from './held-says.ts';
 import { publishInterim } from './interim.ts';
 import { emit, type AgentReport, type Effect, type HeardSignal } from './inputs.ts';
 import { release, withdraw } from './output-lock.ts';
+import { noteSaid } from './said.ts';
 import {
   candidateOf,
   statusOf,
@@ -200,7 +201,9 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
       candidate.phase === 'preflight' ? discard(state, 'changed', at) : cut(state, 'user', reasonToCut(state), at);
     return chain(cleared, (after) => [after, { type: 'then', input }]);
   }
-  const [open, turn, ...started] = openTurn(state, ticket ? 'text' : 'speech', at);
+  const [opened, turn, ...started] = openTurn(state, ticket ? 'text' : 'speech', at);
+  const said = { text, images, turnId: turn.id, result };
+  const [open, ...remembered] = isRemembered ? [opened] : noteSaid(opened, said);
   const envelope = { turnId: turn.id };
   const committed: Turn = {
     ...turn,
@@ -213,7 +216,7 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
     ...(ticket || isRemembered
       ? []
       : [emit('transcript.final', { text, ...(result ? { result } : {}) }, { ...envelope, role: 'stt' })]),
-    ...(isRemembered ? [] : [{ type: 'remember', text, images, turnId: turn.id, result } as const]),
+    ...remembered,
     emit('turn.committed', { text, endedBy }, envelope),
   ];
   const told: ConversationState = {

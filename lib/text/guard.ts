@@ -114,12 +114,6 @@ export function guard(options: GuardOptions): TextTransform {
       ? {
           input: {
             judge: (text, context) => judge(text, 'input', context).pipe(map((verdict) => ({ ...verdict, say }))),
-            mask: (text, tell) => {
-              if (action !== 'replace') return text;
-              const { names, text: safe } = replaced(text);
-              for (const rule of names) tell({ side: 'input', rule, action });
-              return safe;
-            },
             waitsMs: moderate ? moderateTimeoutMs : 0,
           },
         }

@@ -56,10 +56,8 @@ export interface GuardedText {
 
 /** How a guard sees the user's messages. */
 export interface InputGuard {
-  /** Judges a message before the model sees it. */
+  /** Judges a message before the model sees it, and before it is remembered. */
   readonly judge: (text: string, context: GuardContext) => Observable<GuardedText>;
-  /** The text as it may be remembered, without waiting. */
-  readonly mask: (text: string, tell: GuardContext['tell']) => string;
   /** Longest wait of `judge`, in milliseconds. */
   readonly waitsMs: number;
 }
