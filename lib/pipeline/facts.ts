@@ -34,7 +34,7 @@ const lasting: readonly (string | undefined)[] = ['agent', 'session', 'fallback'
 export const stateLike: ReadonlySet<EventStream> = new Set(['state$', 'connection$', 'input$', 'output$']);
 
 function keyOf(fact: string, role: ProviderRole | undefined, provider: string | undefined): string {
-  return `${fact} ${role} ${provider}`;
+  return role === undefined && provider === undefined ? fact : `${fact} ${role} ${provider}`;
 }
 
 /** The latest event of each fact, by provider. */

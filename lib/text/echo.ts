@@ -16,12 +16,10 @@ const endOfSentence = /[.!?。！？؟।…]+/u;
  * @param locale - BCP 47, for telling words apart.
  */
 export function repeats(text: string, heard: string, locale?: string): 'surely' | 'partly' | 'not' {
-  const said = foldText(text.slice(0, longest));
+  const { said, words } = saidOf(text, locale);
   if (!said) return 'not';
-  const sentences = sentencesOf(heard);
+  const { sentences, known } = heardOf(heard);
   if (sentences.includes(said)) return 'surely';
-  const known = ` ${sentences.join(' ')} `;
-  const words = wordsOf(said, locale);
   const length = Math.min(run, words.length);
   const runs = words.slice(length - 1).map(({ end }, from) => said.slice(words[from]?.start, end));
   const repeated = runs.filter((each) => known.includes(inText(each)));
@@ -60,9 +58,8 @@ export interface EchoedBeginning {
  * @param locale - BCP 47, for telling words apart.
  */
 export function afterEcho(text: string, heard: string, locale?: string): EchoedBeginning | undefined {
-  const said = foldText(text.slice(0, longest));
-  const words = wordsOf(said, locale);
-  const known = ` ${sentencesOf(heard).join(' ')} `;
+  const { said, words } = saidOf(text, locale);
+  const { known } = heardOf(heard);
   const first = (count: number): string => said.slice(0, words[count - 1]?.end);
   const long = lengthOfEcho(said, words, known);
   const count = long || ([2, 1].find((few) => few <= words.length && known.includes(inText(first(few)))) ?? 0);
@@ -119,12 +116,38 @@ function withoutMarks(text: string): string {
   return text.replace(/^[^\p{L}\p{M}\p{N}\p{Ps}\p{Pi}¿¡]+/u, '');
 }
 
-/** What was asked about last: several questions are asked about the same. */
-const latest = { heard: '', sentences: [''] as readonly string[] };
+/** What was heard, as its sentences and as a whole. */
+interface Heard {
+  readonly sentences: readonly string[];
+  readonly known: string;
+}
 
-function sentencesOf(heard: string): readonly string[] {
-  if (heard !== latest.heard) Object.assign(latest, { heard, sentences: heard.split(endOfSentence).map(foldText) });
-  return latest.sentences;
+/** A text and its words. */
+interface Said {
+  readonly said: string;
+  readonly words: readonly WordRange[];
+}
+
+/** What was asked about last: several questions are asked about the same. */
+const latest: { heard: Heard & { of?: string }; said: Said & { of?: string; locale?: string | undefined } } = {
+  heard: { sentences: [], known: '' },
+  said: { said: '', words: [] },
+};
+
+function heardOf(heard: string): Heard {
+  if (heard !== latest.heard.of) {
+    const sentences = heard.split(endOfSentence).map(foldText);
+    latest.heard = { of: heard, sentences, known: ` ${sentences.join(' ')} ` };
+  }
+  return latest.heard;
+}
+
+function saidOf(text: string, locale: string | undefined): Said {
+  if (text !== latest.said.of || locale !== latest.said.locale) {
+    const said = foldText(text.slice(0, longest));
+    latest.said = { of: text, locale, said, words: wordsOf(said, locale) };
+  }
+  return latest.said;
 }
 
 /** Words as they are found between others. */

@@ -82,16 +82,16 @@ const longest = 64;
 /** The phrasebook of a language. */
 export function phrasebook({ commands, backchannels }: Phrases): Phrasebook {
   let [nods, all]: (readonly string[] | undefined)[] = [];
-  const spell = (list: readonly string[]): string[] => list.map(spelled).filter(Boolean);
-  const isBackchannel = (text: string): boolean => isMadeOf(text, (nods ??= spell(backchannels)));
+  const spelled = (list: readonly string[]): string[] => list.map(spell).filter(Boolean);
+  const isBackchannel = (text: string): boolean => isMadeOf(text, (nods ??= spelled(backchannels)));
   return {
     isBackchannel,
-    isCommand: (text) => isMadeOf(text, (all ??= spell([...commands, ...backchannels]))) && !isBackchannel(text),
+    isCommand: (text) => isMadeOf(text, (all ??= spelled([...commands, ...backchannels]))) && !isBackchannel(text),
   };
 }
 
 /** Spellings vary: "mmm", "Mm-hmm", "si" for "sí", أ for ا. */
-function spelled(text: string): string {
+function spell(text: string): string {
   return foldText(text)
     .normalize('NFD')
     .replace(/[\u0300-\u036f\u064b-\u0655]/g, '')
@@ -99,12 +99,20 @@ function spelled(text: string): string {
     .normalize('NFC');
 }
 
+/** What was asked about last: several questions are asked about the same words. */
+const latest = { text: '', spelling: '' };
+
+function spellingOf(text: string): string {
+  if (text !== latest.text) Object.assign(latest, { text, spelling: spell(text) });
+  return latest.spelling;
+}
+
 /** Phrases end where a word ends; in Chinese and Japanese, which have no spaces, they may end anywhere. */
 const runsOn = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー]/u;
 
 function isMadeOf(said: string, phrases: readonly string[]): boolean {
   if (said.length > longest) return false;
-  const text = spelled(said);
+  const text = spellingOf(said);
   const starts = new Set([0]);
   for (const start of starts) {
     for (const phrase of phrases) {

@@ -261,16 +261,19 @@ function refusesChange({ variant, message }: WireObject): boolean {
 function onChannels(read: UtteranceReader): STTReader<AlphaSTTConfig, AlphaSession> {
   return (state, message, context) => {
     const { config, format } = context;
-    // Results have it in a field of its own: their `channel` is what was said.
-    const [named] = [message['channel_index'], message['channel']].flatMap(
-      (index) => asNumber(asArray(index)[0]) ?? [],
-    );
-    const channel = config.options?.multichannel ? (named ?? 0) : undefined;
+    const channel = config.options?.multichannel ? channelOf(message) : undefined;
     const at = channel ?? 0;
     if (!Number.isInteger(at) || at < 0 || at >= format.channels) return [state];
-    const [utterance, ...effects] = read(state.channels[at] ?? nothing, message, context, channel);
-    return [{ ...state, channels: { ...state.channels, [at]: utterance } }, ...onChannel(channel, effects)];
+    const before = state.channels[at] ?? nothing;
+    const [utterance, ...effects] = read(before, message, context, channel);
+    const channels = utterance === before ? state.channels : { ...state.channels, [at]: utterance };
+    return [{ ...state, channels }, ...onChannel(channel, effects)];
   };
+}
+
+/** The channel of a message. Results have it in a field of its own: their `channel` is what was said. */
+function channelOf({ channel_index: index, channel }: WireObject): number {
+  return asNumber(asArray(index)[0]) ?? asNumber(asArray(channel)[0]) ?? 0;
 }
 
 /** The words stopped; of which utterance, only the time of the last word says. */

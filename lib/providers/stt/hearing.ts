@@ -343,16 +343,19 @@ function onSent<C extends StreamingSTTConfig, S>(
   if (limitMs === false || !isPcmLike(format.encoding)) return [hearing];
   const promises = wire.promisesMessages?.(config) ?? false;
   const { alarms, since = now } = hearing.watch;
+  let { unansweredMs, voices } = hearing.watch;
   const patienceMs = promises ? limitMs : limitMs * 2 ** alarms;
-  const unanswered = frames.reduce((before, frame) => {
-    const ms = durationMs(frame.length, format);
-    if (before.unansweredMs < patienceMs * unmeasured) return { ...before, unansweredMs: before.unansweredMs + ms };
-    if (promises) return isLoud(frame, format) ? { ...before, unansweredMs: before.unansweredMs + ms } : before;
-    const voices = withVoices(before.voices, frame, format);
-    return { ...before, voices, unansweredMs: before.unansweredMs + voices.ms - before.voices.ms };
-  }, hearing.watch);
-  const watch = { ...unanswered, since };
-  if (Math.min(watch.unansweredMs, now - since) < patienceMs) return [{ ...hearing, watch }];
+  for (const frame of frames) {
+    if (unansweredMs < patienceMs * unmeasured || (promises && isLoud(frame, format))) {
+      unansweredMs += durationMs(frame.length, format);
+    } else if (!promises) {
+      const before = voices.ms;
+      voices = withVoices(voices, frame, format);
+      unansweredMs += voices.ms - before;
+    }
+  }
+  const watch = { unansweredMs, voices, alarms, since };
+  if (Math.min(unansweredMs, now - since) < patienceMs) return [{ ...hearing, watch }];
   // The service's session state is worthless.
   const dead = { ...hearing, watch: { ...answered, alarms: alarms + 1 }, address: undefined };
   return [dead, { type: 'dead', isFinal: promises && alarms + 1 >= maxAlarms, limitMs: patienceMs }];
