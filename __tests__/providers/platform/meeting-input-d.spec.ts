@@ -355,6 +355,25 @@ describe('MeetingInputD', () => {
     await leave();
   });
 
+  it('goes on without a transcript that the platform refuses, and says so', async () => {
+    const { input, flow, socket, heard, errors, ends, leave } = await listening({ transcript: true });
+    const connected = input.connect(target);
+    await until(() => input.sockets.all.length > 0);
+    socket(0).accept();
+    const urls = { audio: media, transcript: 'wss://m.example.com/transcript' };
+    socket(0).say({ ...accepted, media_server: { server_urls: urls } });
+    await until(() => input.sockets.all.length > 2);
+    const stream = await flow(1);
+    await connected;
+    socket(2).accept();
+    socket(2).say({ msg_type: 4, status_code: 20, reason: 'rate' });
+    stream.say(audio(packet(1), 1000));
+    expect(errors).toMatchObject([{ code: 'configuration', recoverable: true, status: 20 }]);
+    expect(errors[0]?.message).toContain('the meeting goes on without its transcript');
+    expect([heard.length, ends, socket(0).closeCode]).toEqual([1, [], undefined]);
+    await leave();
+  });
+
   it('tells who speaks, and the state of the stream', async () => {
     const { input, join, leave } = await listening();
     const { signaling } = await join();

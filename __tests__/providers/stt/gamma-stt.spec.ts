@@ -141,6 +141,23 @@ describe('GammaSTT: results', () => {
     expect(log).toEqual(['. one', '. ', '. ']);
   });
 
+  it('finalize() that comes too soon for the service, which then closes, is answered once and loses nothing', async () => {
+    const { say, log, stt, clock, errors } = await live();
+    say(partial('one'));
+    stt.finalize();
+    say({ message_type: 'commit_throttled', error: 'You need at least 0.3s of uncommitted audio.' });
+    stt.sockets.last.drop(1000);
+    await clock.advance(250);
+    stt.sockets.last.accept();
+    say(started);
+    // What was told is not heard again.
+    expect(stt.sockets.last.texts).toEqual([]);
+    say(partial('two'));
+    say(timed('two'));
+    expect(log).toEqual(['started', '~ one', 'ended', '. one', 'started', '~ two', 'ended', '. two']);
+    expect(errors).toEqual([]);
+  });
+
   it('F7: what was committed is not heard again, by its words or by the silence after them', async () => {
     for (const [config, message, again] of [
       [{}, timed('one'), 500],

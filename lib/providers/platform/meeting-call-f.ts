@@ -259,7 +259,6 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
       this.#parts = { credential, agent, call };
       this.#follow(call, local);
     } catch (cause) {
-      this.#call = undefined;
       this.#local = undefined;
       void super.onDispose();
       await this.#leave();

@@ -194,7 +194,7 @@ export const gammaWire: STTWire<GammaSTTConfig, GammaState> = {
       hasDetails(context.config) ? [state] : onCommitted(state, message, context),
     committed_transcript_with_timestamps: (state, message, context) =>
       hasDetails(context.config) ? onCommitted(state, message, context) : [state],
-    commit_throttled: (state, _message, context) => (state.isAsked ? onCommitted(state, {}, context) : [state]),
+    commit_throttled: (state, _message, { sentMs }) => (state.isAsked ? onThrottled(sentMs) : [state]),
     warning: (state) => [state, { type: 'warning', text: 'the service warns' }],
   },
   commands: {
@@ -261,6 +261,14 @@ function onCommitted({ isAsked }: GammaState, message: WireObject, context: Cont
   const isUntimed = said.text !== '' && !gammaHasTimestamps(context.config);
   const ms = ends.length > 0 ? Math.max(...ends) * 1_000 : context.sentMs - silenceMs(context.config);
   return [{ isAsked: false }, ...told, ...(ends.length > 0 || isUntimed ? [{ type: 'finalized', ms } as const] : [])];
+}
+
+/**
+ * The service ignores a commit of less than 0.3 s of audio, and may close the connection. The words so far are all that
+ * there is: audio heard again would bring them twice.
+ */
+function onThrottled(sentMs: number): Step {
+  return [{ isAsked: false }, { type: 'finalized', ms: sentMs }, { type: 'finish' }, { type: 'reset' }];
 }
 
 function saidIn(message: WireObject, context: Context): Said {
