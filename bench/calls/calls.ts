@@ -3,7 +3,11 @@ import { median, type BenchResult } from '../harness.ts';
 import { openFloor, openOurs, type Rig } from './rig.ts';
 import type { World } from './world.ts';
 
-const warmUps = 8;
+/** Turns before any is measured: in a young process the engine still interprets and compiles. */
+const warmUps = 100;
+
+/** How long services take to answer, in milliseconds: what is done meanwhile delays nobody. Real ones take longer. */
+const serviceMs = 20;
 
 /** How much is measured. */
 export interface CallsOptions {
@@ -21,13 +25,19 @@ interface Turn {
   readonly toldMs: number;
 }
 
-/** A turn that is answered, and cut off while it sounds; `restMs` lie between the two, and after them. */
-export async function turn(world: World, restMs: number): Promise<Turn> {
+/**
+ * A turn that is answered, and cut off while it sounds; `restMs` lie between the two, and after them.
+ *
+ * @param answerMs - How long model and voice take to answer.
+ */
+export async function turn(world: World, restMs: number, answerMs: number = 0): Promise<Turn> {
   const [request, text, media] = [world.next('request'), world.next('text'), world.next('media')];
   const final = world.sayFinal('What is on the list today');
   const requested = await request;
+  if (answerMs > 0) await sleep(answerMs);
   const token = world.sendTokens('Here is the whole list for you. And');
   const spoken = await text;
+  if (answerMs > 0) await sleep(answerMs);
   const audio = world.sendAudio();
   const heard = await media;
   await sleep(restMs);
@@ -74,7 +84,7 @@ export async function turns({ quick = false }: CallsOptions = {}): Promise<Bench
   await sleep(300);
   const taken: Record<'ours' | 'theirs', Turn[]> = { ours: [], theirs: [] };
   for (let round = 0; round < count + warmUps; round++) {
-    const [a, b] = [await turn(ourCall, 30), await turn(theirCall, 30)];
+    const [a, b] = [await turn(ourCall, 30, serviceMs), await turn(theirCall, 30, serviceMs)];
     if (round < warmUps) continue;
     taken.ours.push(a);
     taken.theirs.push(b);
@@ -99,12 +109,12 @@ export async function manyCalls({ quick = false }: CallsOptions = {}): Promise<B
       const taken = worlds.map(async (world, index) => {
         await sleep((index * 500) / calls);
         const own: Turn[] = [];
-        for (let at = 0; at < rounds; at++) own.push(await turn(world, 250));
+        for (let at = 0; at < rounds; at++) own.push(await turn(world, 250, serviceMs));
         return own;
       });
       return (await Promise.all(taken)).flat();
     };
-    await round(2);
+    await round(Math.ceil(warmUps / calls));
     const { cpuMs: before } = await rig.vitals();
     const turns = await round(count);
     return { turns, cpuMs: ((await rig.vitals()).cpuMs - before) / turns.length };
