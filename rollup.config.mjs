@@ -153,14 +153,14 @@ const behindConstants = {
 const dense = (code) => transformSync(code, { target: 'esnext', charset: 'utf8', minifyWhitespace: true }).code;
 
 /**
- * TypeScript indents by four spaces, which are an eighth of the package: printed anew, with tabs, and otherwise the same. A
- * text of several lines is not indented; a file with one that looks so keeps its spaces.
+ * TypeScript indents by four spaces, which are an eighth of the package: printed anew, with tabs and in shorter statements.
+ * A text of several lines is not indented; a file with one that looks so keeps its spaces.
  */
 const lessIndented = {
   name: 'less-indented',
   generateBundle(_options, bundle) {
     for (const chunk of Object.values(bundle).filter(({ type }) => type === 'chunk')) {
-      const { code } = transformSync(chunk.code, { target: 'esnext', charset: 'utf8' });
+      const { code } = transformSync(chunk.code, { target: 'esnext', charset: 'utf8', minifySyntax: true });
       const tabbed = code.replace(/^(?: {2})+/gm, ({ length }) => '\t'.repeat(length / 2));
       chunk.code = dense(tabbed) === dense(code) ? tabbed : code;
     }
