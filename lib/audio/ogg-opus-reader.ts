@@ -12,8 +12,8 @@ function frameMs(config: number): number {
   return config < 16 ? ((config & 1) + 1) * 10 : 2.5 * 2 ** (config & 3);
 }
 
-/** Samples in a packet, at 48 kHz. */
-function samplesIn(packet: Uint8Array): number {
+/** Samples in an Opus packet, at 48 kHz, by its first bytes. */
+export function opusSamples(packet: Uint8Array): number {
   const [first = 0, second = 0] = packet;
   const code = first & 3;
   return frameMs(first >> 3) * (sampleRate / 1000) * (code === 0 ? 1 : code === 3 ? second & 63 : 2);
@@ -82,7 +82,7 @@ export class OggOpusReader implements FrameReader {
       this.#position = 0;
     }
     if (name === 'OpusHead' || name === 'OpusTags' || !this.stream || data.length === 0) return [];
-    const samples = samplesIn(data);
+    const samples = opusSamples(data);
     const from = Math.min(samples, Math.max(0, this.#preSkip - this.#position));
     this.#position += samples;
     return [{ data, samples, from, to: samples }];

@@ -196,6 +196,11 @@ export class PageLine implements PlaybackLine {
       const room = leadMs * this.#bytesPerMs - (this.#sent - this.#reported);
       const length = Math.min(play.end - this.#sent, room, pieceMs * this.#bytesPerMs);
       if (length < least) break;
+      if (this.#endsAt !== undefined) {
+        // Audio after the announced end: it goes on there.
+        this.#endsAt = undefined;
+        this.#begin(this.#sent);
+      }
       const data = play.queue.read(this.#sent, length - (length % frameBytes));
       this.#kept.push({ at: this.#sent, data });
       this.#sendAudio(this.#sent, data);
