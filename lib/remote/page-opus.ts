@@ -1,5 +1,5 @@
 import { int16View, toInt16 } from '../audio/samples.ts';
-import { opusFrame, opusRate } from '../transport/page-wire.ts';
+import { opusBitrate, opusFrame, opusRate } from '../transport/page-wire.ts';
 
 type Bytes = Uint8Array<ArrayBuffer>;
 type Failed = (cause: unknown) => void;
@@ -19,13 +19,12 @@ export interface PageOpus {
   decoder(next: (samples: Int16Array<ArrayBuffer>) => void, failed: Failed): OpusStream;
 }
 
-/** Of what the microphone hears, in bits per second. */
-const bitrate = 24_000;
-
 /** WebCodecs, for a microphone's rate in Hz; `undefined` if the browser has no Opus there. */
 export async function openOpus(rate: number): Promise<PageOpus | undefined> {
   const decoding = { codec: 'opus', sampleRate: opusRate, numberOfChannels: 1 };
-  const encoding = { ...decoding, sampleRate: rate, bitrate, opus: { frameDuration: 20_000 } };
+  // `application` is not in TypeScript's types yet.
+  const opus = { frameDuration: 20_000, application: 'voip' };
+  const encoding = { ...decoding, sampleRate: rate, bitrate: opusBitrate, opus };
   try {
     const supports = await Promise.all([
       AudioEncoder.isConfigSupported(encoding),

@@ -217,14 +217,13 @@ export class RemoteCall {
     this.#decoder?.close();
     play.next = from;
     let at = from - opusDelay(opusRate);
-    const decoder = opus.decoder(
+    this.#decoder = opus.decoder(
       (samples) => {
-        if (decoder === this.#decoder && play === this.#play) this.#hold(play, at, samples);
+        this.#hold(play, at, samples);
         at += samples.length;
       },
       (cause) => this.#failed(cause),
     );
-    this.#decoder = decoder;
   }
 
   #order(play: RemotePlay, message: Exclude<Extract<ServerMessage, { id: number }>, { type: 'play' }>): void {

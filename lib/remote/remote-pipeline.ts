@@ -32,7 +32,7 @@ export interface RemotePipelineOptions {
   /** The output. Default: the page's speaker. */
   readonly speaker?: RemoteSpeaker;
   /**
-   * The audio on the wire. `opus` takes about a tenth of the network, and needs a browser with WebCodecs and an Opus
+   * The audio on the wire. `opus` takes about a seventh of the network, and needs a browser with WebCodecs and an Opus
    * package on the server: without either, it is linear16, and the logger says why. Default: `linear16`.
    */
   readonly audio?: 'linear16' | 'opus';

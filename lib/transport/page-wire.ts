@@ -9,6 +9,9 @@ export const pageRates: readonly number[] = [8000, 16_000, 24_000, 48_000];
 /** Sample rate of what a page plays with Opus, whose decoders deliver no other, in Hz. */
 export const opusRate = 48_000;
 
+/** Bits per second of speech, either way; less in pauses. The tones of a telephone's keys survive it. */
+export const opusBitrate = 48_000;
+
 /** Frames of a packet: 20 ms. */
 export function opusFrame(rate: number): number {
   return rate / 50;

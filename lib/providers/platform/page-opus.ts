@@ -4,7 +4,7 @@ import { joinBytes } from '../../audio/concat.ts';
 import { opusSamples } from '../../audio/ogg-opus-reader.ts';
 import { missingPackage } from '../../core/optional-peer.ts';
 import { VoiceError } from '../../core/errors.ts';
-import { opusDelay, opusFrame, opusRate } from '../../transport/page-wire.ts';
+import { opusBitrate, opusDelay, opusFrame, opusRate } from '../../transport/page-wire.ts';
 
 /** One encoder and one decoder of an Opus package, mono, of one sample rate. */
 interface OpusCodec {
@@ -48,8 +48,8 @@ interface ScriptOpus {
 /** Properties of libopus's encoder. */
 const [bitrateOf, complexityOf, resetState] = [4002, 4010, 4028];
 
-/** Of what the page plays, in bits per second; half of libopus's effort leaves speech as it is. */
-const [bitrate, complexity] = [32_000, 5];
+/** Half of libopus's effort leaves speech as it is. */
+const complexity = 5;
 
 /** Longest packet with one frame (RFC 6716), in bytes. */
 const maxPacketBytes = 1275;
@@ -131,7 +131,7 @@ export class PageOpus {
     this.#voice = open(opusRate);
     try {
       this.#ear = open(micRate);
-      this.#voice.set(bitrateOf, bitrate);
+      this.#voice.set(bitrateOf, opusBitrate);
       this.#voice.set(complexityOf, complexity);
     } catch (cause) {
       this.#voice.close();

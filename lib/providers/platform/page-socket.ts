@@ -47,6 +47,9 @@ export type PagePresence = 'connected' | 'away' | 'gone';
 /** Longest silence of a page, which pings every 4 s, in milliseconds. */
 const silenceMs = 15_000;
 
+/** What players of Opus decode before a position that they seek (RFC 7845), in milliseconds. */
+const opusWarmUpMs = 80;
+
 /**
  * Most events kept for a page that is away, and their total length in UTF-16 code units; beyond that, the oldest are
  * dropped.
@@ -105,7 +108,7 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
     this.#silence = new Alarm(scheduler, () => this.#line.end('closed', 1001, `no message for ${silenceMs} ms`));
     this.playout = this.#playout = new PagePlayout(
       new PageLine({
-        ...{ format: this.#format, leadMs, scheduler },
+        ...{ format: this.#format, leadMs, warmUpMs: opus ? opusWarmUpMs : 0, scheduler },
         isOpen: () => this.#line.isOpen,
         send: (message) => this.#order(message),
         sendAudio: (play, at, data) => this.#sendAudio(play, this.#opus?.encode(data) ?? [{ at, data }]),
