@@ -1,6 +1,5 @@
 // Slow: whole conversations in the page, and axe over each state of it.
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
 import type { VoiceEvent } from 'rxvoice';
 import { readSession } from 'rxvoice/testing';
@@ -11,21 +10,9 @@ import { encodeText, silence } from '../../samples/sandbox/modem.ts';
 import { startPlayground, type Playground } from '../../samples/playground/server/playground.ts';
 import { ofType } from '../samples/playground/conversations.ts';
 import { TestBrowser } from './support/browser.ts';
+import { violations } from './support/violations.ts';
 
-const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const count = (text: string, part: string): number => text.split(part).length - 1;
-
-/** What axe finds that is serious. */
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(axeSource);
-  return page.evaluate(async () => {
-    const axe = Reflect.get(globalThis, 'axe') as {
-      run(): Promise<{ violations: { impact: string; id: string; nodes: { html: string }[] }[] }>;
-    };
-    const found = (await axe.run()).violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-    return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
-  });
-}
 
 /** What a button hands to the user as a file. */
 async function fileOf(page: Page, button: string): Promise<{ text: string; path: string }> {

@@ -2,7 +2,7 @@
 import OpusScript from 'opusscript';
 import type { Page } from 'playwright-core';
 import { int16Bytes } from 'rxvoice/audio';
-import { encodeFrame, encodePageWire, type ServerMessage } from '../../lib/transport/page-wire.ts';
+import { encodeFrame, encodePageWire } from '../../lib/transport/page-wire.ts';
 import { lagOf, likeness, sweep } from '../providers/platform/sweep.ts';
 import { TestBrowser } from './support/browser.ts';
 
