@@ -52,6 +52,54 @@ describe('The playground in Chromium', () => {
   };
   const transcript = (): Promise<string[]> => page.locator('#transcript p').allTextContents();
 
+  it('talks with a pipeline on the server: what it answers is heard, and its turns stand in the diagram', async () => {
+    await page.evaluate(() => {
+      // What leaves the page's speaker.
+      const connect = Reflect.get(AudioNode.prototype, 'connect') as (this: AudioNode, target: AudioNode) => AudioNode;
+      AudioNode.prototype.connect = function (this: AudioNode, target: AudioNode) {
+        const meter = target instanceof AudioDestinationNode && new AnalyserNode(this.context);
+        if (meter) Reflect.set(globalThis, 'meter', connect.call(this, meter));
+        return connect.call(this, target);
+      } as typeof AudioNode.prototype.connect;
+    });
+    const sockets: string[] = [];
+    page.on('websocket', (socket) => sockets.push(new URL(socket.url()).pathname));
+    await page.selectOption('#runs', 'server');
+    await say('hello there');
+    await state('speaking');
+    await page.waitForFunction(() => {
+      const meter: unknown = Reflect.get(globalThis, 'meter');
+      const samples = new Float32Array(1024);
+      if (meter instanceof AnalyserNode) meter.getFloatTimeDomainData(samples);
+      return samples.some((sample) => sample > 0.1);
+    });
+    await page.waitForSelector('.line.agent[data-phase="ended"]');
+    await state('listening');
+    expect(await transcript()).toEqual(['You: hello there', 'Agent: Hello! How can I help you?']);
+    // The page itself has asked no service.
+    expect(sockets).toEqual(['/talk']);
+    await page.click('#start');
+    await state('idle');
+    const events: VoiceEvent[] = readSession((await fileOf(page, '#save')).text);
+    const types = new Set(events.map(({ type }) => type));
+    const turn = ['turn.started', 'turn.committed', 'llm.token', 'speech.started', 'caption.word', 'turn.metrics'];
+    expect([...turn, 'provider.connected', 'turn.ended'].filter((type) => !(types as Set<string>).has(type))).toEqual(
+      [],
+    );
+    const svg = await fileOf(page, '#svg');
+    const expected = marbleDiagram(new Timeline(events), { pixelsPerMs: 0.08 });
+    for (const part of ['<g>', '<rect', 'class="label"']) expect(count(svg.text, part)).toBe(count(expected, part));
+    expect(svg.text).toContain('Hello! How can I help you?');
+  });
+
+  it('says which provider is none for a server', async () => {
+    await page.selectOption('#runs', 'server');
+    await page.selectOption('#role-llm', 'local:BrowserLLM');
+    await page.click('#start');
+    expect(await page.locator('#notices').textContent()).toMatch(/BrowserLLM is in this browser: on the server/);
+    await state('idle');
+  });
+
   it('converses, is interrupted, and shows every event in its lane; a recording of it reads the same', async () => {
     expect(await violations(page)).toEqual([]);
     await say('hello there');
