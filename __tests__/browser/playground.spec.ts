@@ -174,7 +174,7 @@ describe('The playground in Chromium', () => {
     expect((await transcript()).filter((line) => line.startsWith('You'))).toEqual(
       heard.filter((line) => line.startsWith('You')),
     );
-  });
+  }, 60_000);
 
   it('asks a marble for its payload by mouse and by keyboard, and copies the lanes as a spec', async () => {
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write', 'microphone']);

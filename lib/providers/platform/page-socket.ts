@@ -30,10 +30,7 @@ import type { PlatformSocket } from './platform-socket.ts';
 export interface PageSocketConfig extends PhoneConfig {
   /** Sample rate of what the page plays, in Hz: 8000, 16,000, 24,000 or 48,000. Default: 24,000. */
   readonly sampleRate?: 8000 | 16_000 | 24_000 | 48_000;
-  /**
-   * Whether a page that asks for Opus gets it, if @discordjs/opus or opusscript is installed; it then plays at 48,000 Hz.
-   * Default: true.
-   */
+  /** Whether pages that ask for Opus get it, if its package is installed; they then play at 48,000 Hz. Default: true. */
   readonly opus?: boolean;
   /** Audio buffered in the page, 200 to 20,000 ms: network gaps up to this length are inaudible. Default: 3000. */
   readonly leadMs?: number;
