@@ -1,7 +1,7 @@
 // eslint-disable-next-line @typescript-eslint/triple-slash-reference -- an optional package that is not installed is declared there
 /// <reference path="./optional-packages.d.ts" />
+import { opusSamples } from '../../audio/codec.ts';
 import { joinBytes } from '../../audio/concat.ts';
-import { opusSamples } from '../../audio/ogg-opus-reader.ts';
 import { missingPackage } from '../../core/optional-peer.ts';
 import { VoiceError } from '../../core/errors.ts';
 import { opusBitrate, opusDelay, opusFrame, opusRate } from '../../transport/page-wire.ts';
