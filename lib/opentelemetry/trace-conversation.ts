@@ -178,7 +178,8 @@ class TracedConversation {
     error: ({ turnId, at, code, provider }) => {
       const facts = { 'error.type': code, ...(provider !== undefined && { 'rxvoice.provider': provider }) };
       if (!this.#spans.note(`turn ${turnId}`, 'error', at, facts)) this.#spans.note('session', 'error', at, facts);
-      this.#instruments.error(code, provider, this.#shared);
+      // A model that will retire is news, and fails nothing.
+      if (code !== 'retiring') this.#instruments.error(code, provider, this.#shared);
     },
   };
 

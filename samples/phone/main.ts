@@ -124,7 +124,7 @@ async function answerCalls(): Promise<void> {
   const board = cluster.isWorker ? undefined : await openBoard();
   const natsUrl = board?.url ?? env['PHONE_NATS'];
   const publishing = natsUrl ? new (await import('./publishing.ts')).Publishing(natsUrl, env) : undefined;
-  const shared: { all?: () => Snapshot; stop?: () => void } = {};
+  const shared: { all?: () => Promise<Snapshot>; stop?: () => void } = {};
   const { PUBLIC_URL: publicUrl, TWILIO_AUTH_TOKEN: authToken, VONAGE_SIGNATURE_SECRET: signatureSecret } = env;
   const switchboard = await Switchboard.open({
     ...{ services, log, host: values.host, port, maxCalls },

@@ -1,105 +1,128 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Counter, Meter, UpDownCounter } from '@opentelemetry/api';
+import { PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
+import { emptyResource } from '@opentelemetry/resources';
+import {
+  DataPointType,
+  MeterProvider,
+  MetricReader,
+  type DataPoint,
+  type GaugeMetricData,
+  type Histogram,
+  type HistogramMetricData,
+  type MetricData,
+  type SumMetricData,
+} from '@opentelemetry/sdk-metrics';
 
-interface FigureKind {
-  readonly type: 'gauge' | 'counter';
-  readonly help: string;
-  /** Whether there is a value for each of several labels; else there is one, from the start. */
-  readonly labelled?: boolean;
+/** What a process has measured so far, as OpenTelemetry collects it: plain data, which processes can exchange. */
+export type Snapshot = readonly MetricData[];
+
+const lag = 'phone.event_loop_lag_seconds';
+
+/** Collects when it is asked. */
+class Collector extends MetricReader {
+  protected override onForceFlush(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  protected override onShutdown(): Promise<void> {
+    return Promise.resolve();
+  }
 }
 
-/** What each figure is, for `/metrics`. */
-const figures = {
-  phone_calls_active: { type: 'gauge', help: 'Calls that are under way' },
-  phone_calls_total: { type: 'counter', help: 'Calls that were answered', labelled: true },
-  phone_calls_refused_total: { type: 'counter', help: 'Calls that were not answered, by the reason', labelled: true },
-  phone_turns_total: { type: 'counter', help: 'Turns that were answered' },
-  phone_turn_ms_total: {
-    type: 'counter',
-    help: 'Milliseconds from the end of speech to the first sound of the answer',
-  },
-  phone_barge_ins_total: { type: 'counter', help: 'Answers that were cut off' },
-  phone_errors_total: { type: 'counter', help: 'Errors, by their code', labelled: true },
-  phone_event_loop_lag_ms: { type: 'gauge', help: 'How late the event loop is, at the 99th percentile' },
-  phone_memory_bytes: { type: 'gauge', help: 'Resident memory' },
-  phone_processes: { type: 'gauge', help: 'Processes that answer calls' },
-} as const satisfies Readonly<Record<string, FigureKind>>;
-
-type Figure = keyof typeof figures;
-
-/** Values by figure and labels, such as `phone_calls_total{platform="a"}`. */
-export type Snapshot = Readonly<Record<string, number>>;
-
-/** The figures of one process. */
+/** The metrics of one process. Those of its conversations come from `traceConversation()`, which gets the meter. */
 export class Metrics {
-  readonly #values = new Map<string, number>();
+  readonly meter: Meter;
+  readonly callsActive: UpDownCounter;
+  readonly calls: Counter;
+  readonly callsRefused: Counter;
+  readonly #collector = new Collector();
+  readonly #provider = new MeterProvider({ readers: [this.#collector] });
   readonly #delay = monitorEventLoopDelay({ resolution: 10 });
 
   constructor() {
+    this.meter = this.#provider.getMeter('phone');
+    this.callsActive = this.meter.createUpDownCounter('phone.calls.active', { description: 'Calls in progress' });
+    this.calls = this.meter.createCounter('phone.calls', { description: 'Calls answered, by platform' });
+    this.callsRefused = this.meter.createCounter('phone.calls.refused', { description: 'Calls refused, by reason' });
+    this.callsActive.add(0);
     this.#delay.enable();
+    const gauge = (name: string, description: string, value: () => number): void =>
+      this.meter.createObservableGauge(name, { description }).addCallback((result) => result.observe(value()));
+    gauge(lag, 'How late the event loop is, at the 99th percentile', () => this.#delay.percentile(99) / 1e9 || 0);
+    gauge('phone.memory_bytes', 'Resident memory', () => process.memoryUsage.rss());
+    gauge('phone.processes', 'Processes that answer calls', () => 1);
   }
 
-  add(figure: Figure, labels: Readonly<Record<string, string>> = {}, amount: number = 1): void {
-    const key = keyOf(figure, labels);
-    this.#values.set(key, (this.#values.get(key) ?? 0) + amount);
+  async snapshot(): Promise<Snapshot> {
+    const { resourceMetrics } = await this.#collector.collect();
+    return resourceMetrics.scopeMetrics.flatMap(({ metrics }) => metrics);
   }
 
-  snapshot(): Snapshot {
-    const lag = this.#delay.percentile(99) / 1e6;
-    return {
-      ...Object.fromEntries(this.#values),
-      phone_event_loop_lag_ms: Number.isFinite(lag) ? Math.round(lag * 10) / 10 : 0,
-      phone_memory_bytes: process.memoryUsage.rss(),
-      phone_processes: 1,
-    };
-  }
-
-  close(): void {
+  async close(): Promise<void> {
     this.#delay.disable();
+    await this.#provider.shutdown();
   }
 }
 
-/** The figures of several processes as one: sums, and the worst lag. */
+/** The metrics of several processes as one: sums, and the worst lag. */
 export function merged(snapshots: readonly Snapshot[]): Snapshot {
-  const sum: Record<string, number> = {};
-  for (const snapshot of snapshots) {
-    for (const [key, value] of Object.entries(snapshot)) {
-      const before = sum[key] ?? 0;
-      sum[key] = key === 'phone_event_loop_lag_ms' ? Math.max(before, value) : before + value;
-    }
+  const all = new Map<string, MetricData>();
+  for (const metric of snapshots.flat()) {
+    const { name } = metric.descriptor;
+    const before = all.get(name);
+    all.set(name, before ? both(before, metric) : metric);
   }
-  return sum;
+  return [...all.values()];
 }
 
-/** What of a process's figures is still true when it has gone: what it counted. */
-export function counted(snapshot: Snapshot): Snapshot {
-  const isCounter = (key: string): boolean => kindOf(key)?.type === 'counter';
-  return Object.fromEntries(Object.entries(snapshot).filter(([key]) => isCounter(key)));
+function both(one: MetricData, other: MetricData): MetricData {
+  if (isHistogram(one) && isHistogram(other)) {
+    return { ...one, dataPoints: bothPoints(one.dataPoints, other.dataPoints, bothHistograms) };
+  }
+  if (!isNumber(one) || !isNumber(other)) return other;
+  const add = one.descriptor.name === lag ? Math.max : (a: number, b: number): number => a + b;
+  return { ...one, dataPoints: bothPoints(one.dataPoints, other.dataPoints, add) };
 }
+
+/** Points with the same attributes become one. */
+function bothPoints<T>(some: DataPoint<T>[], others: DataPoint<T>[], add: (a: T, b: T) => T): DataPoint<T>[] {
+  const points = new Map(some.map((point) => [JSON.stringify(point.attributes), point]));
+  for (const point of others) {
+    const key = JSON.stringify(point.attributes);
+    const before = points.get(key);
+    points.set(key, before ? { ...before, value: add(before.value, point.value) } : point);
+  }
+  return [...points.values()];
+}
+
+/** Of two histograms with the same buckets, as those of one instrument are. */
+function bothHistograms(one: Histogram, other: Histogram): Histogram {
+  const { boundaries, counts } = one.buckets;
+  return {
+    buckets: { boundaries, counts: counts.map((count, index) => count + (other.buckets.counts[index] ?? 0)) },
+    sum: (one.sum ?? 0) + (other.sum ?? 0),
+    count: one.count + other.count,
+  };
+}
+
+/** What remains true of a process's metrics when it has gone: what it counted. */
+export function counted(snapshot: Snapshot): Snapshot {
+  return snapshot.filter((metric) => isHistogram(metric) || ('isMonotonic' in metric && metric.isMonotonic));
+}
+
+function isHistogram(metric: MetricData): metric is HistogramMetricData {
+  return metric.dataPointType === DataPointType.HISTOGRAM;
+}
+
+function isNumber(metric: MetricData): metric is SumMetricData | GaugeMetricData {
+  return metric.dataPointType === DataPointType.SUM || metric.dataPointType === DataPointType.GAUGE;
+}
+
+const serializer = new PrometheusSerializer(undefined, false, undefined, true, true);
+const resource = emptyResource();
 
 /** A snapshot as Prometheus reads it, text format 0.0.4. */
 export function exposition(snapshot: Snapshot): string {
-  return Object.entries<FigureKind>(figures)
-    .map(([figure, { type, help, labelled = false }]) => {
-      const values = Object.entries(snapshot).filter(([key]) => figureOf(key) === figure);
-      if (values.length === 0 && !labelled) values.push([figure, 0]);
-      const lines = values.map(([key, value]) => `${key} ${value}\n`);
-      return `# HELP ${figure} ${help}\n# TYPE ${figure} ${type}\n${lines.join('')}`;
-    })
-    .join('');
-}
-
-const escapes: Readonly<Record<string, string>> = { '\\': '\\\\', '"': '\\"', '\n': '\\n' };
-
-function keyOf(figure: Figure, labels: Readonly<Record<string, string>>): string {
-  const escaped = (value: string): string => value.replace(/["\\\n]/g, (character) => escapes[character] ?? '');
-  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escaped(value)}"`);
-  return pairs.length > 0 ? `${figure}{${pairs.join(',')}}` : figure;
-}
-
-function figureOf(key: string): string {
-  return key.split('{', 1)[0] ?? key;
-}
-
-function kindOf(key: string): FigureKind | undefined {
-  return Object.entries<FigureKind>(figures).find(([figure]) => figure === figureOf(key))?.[1];
+  return serializer.serialize({ resource, scopeMetrics: [{ scope: { name: 'phone' }, metrics: [...snapshot] }] });
 }

@@ -23,7 +23,7 @@ export class Processes {
   readonly #env: Readonly<Record<string, string>>;
   readonly #exchange: ReturnType<typeof setInterval>;
   /** What those have counted that have gone: counters never fall. */
-  #gone: Snapshot = {};
+  #gone: Snapshot = [];
   #stillborn = 0;
   #hasListened = false;
   #isEnding = false;
@@ -36,7 +36,7 @@ export class Processes {
     });
     cluster.on('listening', () => (this.#hasListened = true));
     cluster.on('exit', (worker, code, signal) => {
-      this.#gone = merged([this.#gone, counted(this.#snapshots.get(worker.id) ?? {})]);
+      this.#gone = merged([this.#gone, counted(this.#snapshots.get(worker.id) ?? [])]);
       this.#snapshots.delete(worker.id);
       if (this.#isEnding) return;
       const what = `process ${worker.process.pid ?? 0} has died (${signal || code})`;
@@ -75,18 +75,19 @@ export class Processes {
 }
 
 /** One of several processes: tells its figures, and knows those of all. */
-export function shareFigures(metrics: Metrics): { readonly all: () => Snapshot; readonly stop: () => void } {
+export function shareFigures(metrics: Metrics): { readonly all: () => Promise<Snapshot>; readonly stop: () => void } {
   let all: Snapshot | undefined;
   const onMessage = (message: unknown): void => {
     if (isMessage(message)) all = message.snapshot;
   };
   process.on('message', onMessage);
-  const timer = setInterval(() => {
-    const message: Message = { type: 'figures', snapshot: metrics.snapshot() };
+  const tell = async (): Promise<void> => {
+    const message: Message = { type: 'figures', snapshot: await metrics.snapshot() };
     if (process.connected) process.send?.(message);
-  }, exchangeMs);
+  };
+  const timer = setInterval(() => void tell(), exchangeMs);
   return {
-    all: () => all ?? metrics.snapshot(),
+    all: async () => all ?? metrics.snapshot(),
     stop: () => {
       clearInterval(timer);
       process.off('message', onMessage);

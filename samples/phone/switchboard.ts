@@ -12,6 +12,7 @@ import {
   type Pipeline,
   type Sessions,
 } from 'rxvoice';
+import { traceConversation } from 'rxvoice/opentelemetry';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { exposition, Metrics, type Snapshot } from './metrics.ts';
 import { headers, isLocal } from './local.ts';
@@ -40,7 +41,7 @@ export interface SwitchboardOptions {
   /** What it says first. */
   readonly greeting?: string;
   /** The figures of all processes, where there are several. */
-  readonly figures?: () => Snapshot;
+  readonly figures?: () => Promise<Snapshot>;
   /** Gets each call before its pipeline starts, such as to publish or to record it. */
   readonly answered?: (pipeline: Pipeline, phone: PhoneStreamA | PhoneSocketB) => void;
   readonly log?: (line: string) => void;
@@ -119,10 +120,10 @@ export class Switchboard implements AsyncDisposable {
     });
     this.#calls.events$.subscribe((event) => {
       if (event.type === 'opened') options.answered?.(event.session.pipeline, event.session.request.phone);
-      if (event.type !== 'refused') this.metrics.add('phone_calls_active', {}, event.type === 'opened' ? 1 : -1);
+      if (event.type !== 'refused') this.metrics.callsActive.add(event.type === 'opened' ? 1 : -1);
     });
-    for (const { name } of Object.values(platforms)) this.metrics.add('phone_calls_total', { platform: name }, 0);
-    for (const reason of refusals) this.metrics.add('phone_calls_refused_total', { reason }, 0);
+    for (const { name } of Object.values(platforms)) this.metrics.calls.add(0, { platform: name });
+    for (const reason of refusals) this.metrics.callsRefused.add(0, { reason });
     this.#server = createServer((request, response) => {
       this.#serve(request, response).catch(() => response.writeHead(500).end());
     });
@@ -153,7 +154,7 @@ export class Switchboard implements AsyncDisposable {
     await this.#calls.drain({ patienceMs, lastWordsMs });
     this.#server.closeAllConnections();
     if (this.#server.listening) await new Promise((resolve) => this.#server.close(resolve));
-    this.metrics.close();
+    await this.metrics.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -163,7 +164,7 @@ export class Switchboard implements AsyncDisposable {
   async #admit(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const platform = platforms[request.url ?? ''];
     const refuse = (status: string, reason: Refusal): void => {
-      this.metrics.add('phone_calls_refused_total', { reason });
+      this.metrics.callsRefused.add(1, { reason });
       socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
     };
     const isGenuine = await platform?.isGenuine(request, this.#options);
@@ -182,18 +183,10 @@ export class Switchboard implements AsyncDisposable {
     phone.attach(socket);
     const session = this.#calls.open({ platform, phone });
     const { pipeline } = session;
-    this.metrics.add('phone_calls_total', { platform: name });
-    pipeline.on('turn.metrics', ({ total }) => {
-      this.metrics.add('phone_turns_total');
-      this.metrics.add('phone_turn_ms_total', {}, Math.round(total ?? 0));
-    });
-    pipeline.on('bargeIn.confirmed', () => this.metrics.add('phone_barge_ins_total'));
+    this.metrics.calls.add(1, { platform: name });
+    traceConversation(pipeline, { meter: this.metrics.meter });
     pipeline.on('dtmf.digit', ({ digit }) => log?.(`${name}: key ${digit}`));
-    pipeline.on('error', ({ code, message }) => {
-      // A model that retires is news for whoever reads the log, and no error of a call.
-      if (code !== 'retiring') this.metrics.add('phone_errors_total', { code });
-      log?.(`${name}: ${message}`);
-    });
+    pipeline.on('error', ({ message }) => log?.(`${name}: ${message}`));
     // The other platform's phone waits for the beginning itself.
     const silent = setTimeout(() => {
       if (phone instanceof PhoneStreamA && phone.getCallSid() === undefined) void session.end();
@@ -213,12 +206,10 @@ export class Switchboard implements AsyncDisposable {
     const pages: Readonly<Record<string, () => void | Promise<void>>> = {
       '/healthz': () => json(200, { status: 'ok', ...health }),
       '/readyz': () => json(reason ? 503 : 200, { status: reason ?? 'ready', ...health }),
-      '/metrics': () =>
-        send(
-          200,
-          'text/plain; version=0.0.4; charset=utf-8',
-          exposition(this.#options.figures?.() ?? this.metrics.snapshot()),
-        ),
+      '/metrics': async () => {
+        const snapshot = await (this.#options.figures?.() ?? this.metrics.snapshot());
+        send(200, 'text/plain; version=0.0.4; charset=utf-8', exposition(snapshot));
+      },
       '/twiml': async () => {
         if (await this.#isWebhook(request)) send(200, 'text/xml', this.#twiml);
         else send(403, 'text/plain', 'not signed');

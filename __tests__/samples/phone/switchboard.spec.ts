@@ -6,7 +6,7 @@ import { NuLLM } from 'rxvoice';
 import { WebSocket } from 'ws';
 import { openServices, type Services } from '../../../samples/phone/services.ts';
 import { Switchboard, type SwitchboardOptions } from '../../../samples/phone/switchboard.ts';
-import { counted, exposition, merged, Metrics } from '../../../samples/phone/metrics.ts';
+import { counted, exposition, merged, Metrics, type Snapshot } from '../../../samples/phone/metrics.ts';
 import { dial, type CallOptions } from '../../../samples/sandbox/phone-caller.ts';
 import type { PhoneLine } from '../../../samples/sandbox/phone-line.ts';
 import { dialSocket, type SocketCallOptions } from '../../../samples/sandbox/phone-socket-caller.ts';
@@ -73,7 +73,8 @@ describe('the switchboard', () => {
     expect(figures).toContain('phone_calls_active 8\n');
     expect(figures).toContain('phone_calls_total{platform="a"} 4\n');
     expect(figures).toContain('phone_calls_total{platform="b"} 4\n');
-    expect(figures).toMatch(/phone_turns_total [8-9]\n/);
+    expect(figures).toMatch(/rxvoice_turns_total\{rxvoice_turn_end_reason="completed"\} [8-9]\n/);
+    expect(figures).toMatch(/rxvoice_turn_latency_count\{rxvoice_turn_part="total"\} [8-9]\n/);
     await Promise.all(calls.map((caller) => caller.hangUp()));
     await until(() => switchboard.calls === 0);
     expect(await (await fetch(`${base}/metrics`)).text()).toContain('phone_calls_active 0\n');
@@ -86,7 +87,7 @@ describe('the switchboard', () => {
     const caller = await callA();
     await caller.until(({ playedMs }) => playedMs > 0);
     expect(lines.filter((line) => line.includes('has retired llama-3.3-70b-versatile'))).toHaveLength(1);
-    expect(await (await fetch(`${base}/metrics`)).text()).not.toContain('phone_errors_total{');
+    expect(await (await fetch(`${base}/metrics`)).text()).not.toContain('rxvoice_errors_total');
   });
 
   it('refuses who is not the platform, other paths, and calls beyond its limit', async () => {
@@ -235,29 +236,47 @@ describe('the switchboard', () => {
     const response = await fetch(`${base}/metrics`);
     expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
     const values = readExposition(await response.text());
-    expect([values.get('phone_calls_total{platform="a"}'), values.get('phone_turns_total')]).toEqual([0, 0]);
+    expect([values.get('phone_calls_total{platform="a"}'), values.get('phone_calls_active')]).toEqual([0, 0]);
     expect([...values.keys()].filter((key) => key.startsWith('phone_calls_refused_total'))).toHaveLength(4);
   });
 
-  it('adds up the figures of several processes, and keeps the counts of those that have gone', () => {
-    const snapshots = [
-      { phone_calls_active: 2, 'phone_calls_total{platform="a"}': 3, phone_event_loop_lag_ms: 5, phone_processes: 1 },
-      { phone_calls_active: 1, 'phone_calls_total{platform="b"}': 1, phone_event_loop_lag_ms: 9, phone_processes: 1 },
-    ] as const;
-    const all = merged(snapshots);
-    expect(exposition(all)).toContain(
-      '# TYPE phone_calls_total counter\nphone_calls_total{platform="a"} 3\nphone_calls_total{platform="b"} 1\n',
+  it('adds up the figures of several processes, and keeps the counts of those that have gone', async () => {
+    const processes = [new Metrics(), new Metrics()] as const;
+    const [one, other] = processes;
+    const latency = processes.map(({ meter }) =>
+      meter.createHistogram('latency', { advice: { explicitBucketBoundaries: [1, 2] } }),
     );
-    expect([all['phone_calls_active'], all['phone_event_loop_lag_ms'], all['phone_processes']]).toEqual([3, 9, 2]);
-    expect(counted(snapshots[0])).toEqual({ 'phone_calls_total{platform="a"}': 3 });
+    one.callsActive.add(2);
+    other.callsActive.add(1);
+    one.calls.add(3, { platform: 'a' });
+    other.calls.add(4, { platform: 'a' });
+    other.calls.add(1, { platform: 'b' });
+    for (const seconds of [0.5, 1.5]) latency[0]?.record(seconds);
+    for (const seconds of [1.5, 9]) latency[1]?.record(seconds);
+    // As processes exchange them.
+    const snapshots = JSON.parse(JSON.stringify(await Promise.all(processes.map((each) => each.snapshot())))) as [
+      Snapshot,
+      Snapshot,
+    ];
+    const all = readExposition(exposition(merged(snapshots)));
+    const counts = {
+      ...{ 'phone_calls_total{platform="a"}': 7, 'phone_calls_total{platform="b"}': 1 },
+      ...{ 'latency_bucket{le="1"}': 1, 'latency_bucket{le="2"}': 3, 'latency_bucket{le="+Inf"}': 4 },
+      ...{ latency_sum: 12.5, latency_count: 4 },
+    };
+    expect(Object.fromEntries(all)).toMatchObject({ ...counts, phone_calls_active: 3, phone_processes: 2 });
+    const lags = snapshots.map((each) => readExposition(exposition(each)).get('phone_event_loop_lag_seconds') ?? NaN);
+    expect(all.get('phone_event_loop_lag_seconds')).toBe(Math.max(...lags));
+    expect(Object.fromEntries(readExposition(exposition(counted(merged(snapshots)))))).toEqual(counts);
+    await Promise.all(processes.map((each) => each.close()));
   });
 
-  it('escapes the values of labels', () => {
+  it('escapes the values of labels', async () => {
     const metrics = new Metrics();
-    metrics.add('phone_errors_total', { code: 'a "b"\nc\\d' });
-    const text = exposition(metrics.snapshot());
-    metrics.close();
-    expect(text).toContain('phone_errors_total{code="a \\"b\\"\\nc\\\\d"} 1\n');
-    expect(readExposition(text).size).toBeGreaterThan(5);
+    metrics.callsRefused.add(1, { reason: 'a "b"\nc\\d' });
+    const text = exposition(await metrics.snapshot());
+    await metrics.close();
+    expect(text).toContain('phone_calls_refused_total{reason="a \\"b\\"\\nc\\\\d"} 1\n');
+    expect(readExposition(text).size).toBeGreaterThan(3);
   });
 });

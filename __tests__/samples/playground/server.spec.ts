@@ -145,6 +145,12 @@ describe('The playground’s server', () => {
     expect(response.status).toBe(403);
   });
 
+  it('runs no recipe for another page', async () => {
+    const headers = { origin: 'https://evil.example' };
+    const response = await fetch(`${playground.url}/api/recipes/01-text`, { method: 'POST', headers });
+    expect([response.status, await response.text()]).toEqual([403, expect.stringContaining('Only the playground page')]);
+  });
+
   it('says what to do when its port is taken', async () => {
     await expect(startPlayground({ port: playground.port })).rejects.toThrow(
       `Port ${playground.port} is taken: npm start -- --port 0 takes any free one`,
