@@ -95,6 +95,7 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
   #seq = 0;
   #isReplaced = false;
 
+  /** @param opus - The page's codec; {@link PageSockets} gives it. Default: linear16. */
   constructor(config: PageSocketConfig = {}, logger?: Logger, opus?: PageOpus) {
     super(config, logger);
     const { sampleRate = 24_000, leadMs = 3000, scheduler = asyncScheduler } = config;
