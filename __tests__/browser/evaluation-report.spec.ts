@@ -1,26 +1,12 @@
 // Slow: axe over a page, three times.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Page } from 'playwright-core';
 import { evaluationPage, manners, neverSays, says, scriptedCaller } from 'rxvoice/evaluation';
 import { rehearse } from '../evaluation/support.ts';
 import { TestBrowser } from './support/browser.ts';
-
-const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
-/** What axe finds. */
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(axeSource);
-  return page.evaluate(async () => {
-    const axe = Reflect.get(globalThis, 'axe') as {
-      run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>;
-    };
-    return (await axe.run()).violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
-  });
-}
+import { violations } from './support/violations.ts';
 
 describe('The report of an evaluation in Chromium', () => {
   const folder = mkdtempSync(join(tmpdir(), 'rxvoice-report-'));
@@ -63,7 +49,7 @@ describe('The report of an evaluation in Chromium', () => {
       page.on('request', (request) => asked.push(request.url()));
       await page.goto(url);
       expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
-      expect(await violations(page)).toEqual([]);
+      expect(await violations(page, 'all')).toEqual([]);
       // A bar leads to its words.
       await page.click('svg a:nth-of-type(2)');
       expect(await page.evaluate(() => document.querySelector(':target')?.textContent)).toContain('tell me all of it');

@@ -1,23 +1,8 @@
 // Slow: two calls at the speed of sound.
 import { readdirSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import type { Page } from 'playwright-core';
 import { startPlayground, type Playground } from '../../samples/playground/server/playground.ts';
 import { TestBrowser } from './support/browser.ts';
-
-const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
-/** What axe finds that is serious. */
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(axeSource);
-  return page.evaluate(async () => {
-    const axe = Reflect.get(globalThis, 'axe') as {
-      run(): Promise<{ violations: { impact: string; id: string; nodes: { html: string }[] }[] }>;
-    };
-    const found = (await axe.run()).violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-    return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
-  });
-}
+import { violations } from './support/violations.ts';
 
 describe('The playground’s features in Chromium', () => {
   let browser: TestBrowser;

@@ -1,6 +1,5 @@
 // Slow: whole conversations in the page, and axe over each state of it.
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
 import type { VoiceEvent } from 'rxvoice';
 import { readSession } from 'rxvoice/testing';
@@ -11,21 +10,9 @@ import { encodeText, silence } from '../../samples/sandbox/modem.ts';
 import { startPlayground, type Playground } from '../../samples/playground/server/playground.ts';
 import { ofType } from '../samples/playground/conversations.ts';
 import { TestBrowser } from './support/browser.ts';
+import { violations } from './support/violations.ts';
 
-const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const count = (text: string, part: string): number => text.split(part).length - 1;
-
-/** What axe finds that is serious. */
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(axeSource);
-  return page.evaluate(async () => {
-    const axe = Reflect.get(globalThis, 'axe') as {
-      run(): Promise<{ violations: { impact: string; id: string; nodes: { html: string }[] }[] }>;
-    };
-    const found = (await axe.run()).violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-    return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
-  });
-}
 
 /** What a button hands to the user as a file. */
 async function fileOf(page: Page, button: string): Promise<{ text: string; path: string }> {
@@ -64,6 +51,54 @@ describe('The playground in Chromium', () => {
     await page.press('#composer-text', 'Enter');
   };
   const transcript = (): Promise<string[]> => page.locator('#transcript p').allTextContents();
+
+  it('talks with a pipeline on the server: what it answers is heard, and its turns stand in the diagram', async () => {
+    await page.evaluate(() => {
+      // What leaves the page's speaker.
+      const connect = Reflect.get(AudioNode.prototype, 'connect') as (this: AudioNode, target: AudioNode) => AudioNode;
+      AudioNode.prototype.connect = function (this: AudioNode, target: AudioNode) {
+        const meter = target instanceof AudioDestinationNode && new AnalyserNode(this.context);
+        if (meter) Reflect.set(globalThis, 'meter', connect.call(this, meter));
+        return connect.call(this, target);
+      } as typeof AudioNode.prototype.connect;
+    });
+    const sockets: string[] = [];
+    page.on('websocket', (socket) => sockets.push(new URL(socket.url()).pathname));
+    await page.selectOption('#runs', 'server');
+    await say('hello there');
+    await state('speaking');
+    await page.waitForFunction(() => {
+      const meter: unknown = Reflect.get(globalThis, 'meter');
+      const samples = new Float32Array(1024);
+      if (meter instanceof AnalyserNode) meter.getFloatTimeDomainData(samples);
+      return samples.some((sample) => sample > 0.1);
+    });
+    await page.waitForSelector('.line.agent[data-phase="ended"]');
+    await state('listening');
+    expect(await transcript()).toEqual(['You: hello there', 'Agent: Hello! How can I help you?']);
+    // The page itself has asked no service.
+    expect(sockets).toEqual(['/talk']);
+    await page.click('#start');
+    await state('idle');
+    const events: VoiceEvent[] = readSession((await fileOf(page, '#save')).text);
+    const types = new Set(events.map(({ type }) => type));
+    const turn = ['turn.started', 'turn.committed', 'llm.token', 'speech.started', 'caption.word', 'turn.metrics'];
+    expect([...turn, 'provider.connected', 'turn.ended'].filter((type) => !(types as Set<string>).has(type))).toEqual(
+      [],
+    );
+    const svg = await fileOf(page, '#svg');
+    const expected = marbleDiagram(new Timeline(events), { pixelsPerMs: 0.08 });
+    for (const part of ['<g>', '<rect', 'class="label"']) expect(count(svg.text, part)).toBe(count(expected, part));
+    expect(svg.text).toContain('Hello! How can I help you?');
+  });
+
+  it('says which provider is none for a server', async () => {
+    await page.selectOption('#runs', 'server');
+    await page.selectOption('#role-llm', 'local:BrowserLLM');
+    await page.click('#start');
+    expect(await page.locator('#notices').textContent()).toMatch(/BrowserLLM is in this browser: on the server/);
+    await state('idle');
+  });
 
   it('converses, is interrupted, and shows every event in its lane; a recording of it reads the same', async () => {
     expect(await violations(page)).toEqual([]);
@@ -139,7 +174,7 @@ describe('The playground in Chromium', () => {
     expect((await transcript()).filter((line) => line.startsWith('You'))).toEqual(
       heard.filter((line) => line.startsWith('You')),
     );
-  });
+  }, 60_000);
 
   it('asks a marble for its payload by mouse and by keyboard, and copies the lanes as a spec', async () => {
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write', 'microphone']);

@@ -1,27 +1,13 @@
 // Slow: telephone calls in the page, at the speed of sound.
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
 import type { Pipeline } from 'rxvoice';
 import { openServices, type Services } from '../../samples/phone/services.ts';
 import { Switchboard, type SwitchboardOptions } from '../../samples/phone/switchboard.ts';
 import { encodeText, silence } from '../../samples/sandbox/modem.ts';
 import { TestBrowser } from './support/browser.ts';
+import { violations } from './support/violations.ts';
 
-const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const sampleRate = 48_000;
-
-/** What axe finds that is serious. */
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(axeSource);
-  return page.evaluate(async () => {
-    const axe = Reflect.get(globalThis, 'axe') as {
-      run(): Promise<{ violations: { impact: string; id: string; nodes: { html: string }[] }[] }>;
-    };
-    const found = (await axe.run()).violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-    return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
-  });
-}
 
 describe('The softphone in Chromium', () => {
   let browser: TestBrowser;

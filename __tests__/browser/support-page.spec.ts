@@ -1,25 +1,11 @@
 // Slow: a conversation at the speed of sound.
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
 import { encodeText, noise } from '../../samples/sandbox/modem.ts';
 import { startSupport, type SupportSample } from '../../samples/support/server.ts';
 import { TestBrowser } from './support/browser.ts';
+import { violations } from './support/violations.ts';
 
-const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const sampleRate = 48_000;
-
-/** What axe finds that is serious. */
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(axeSource);
-  return page.evaluate(async () => {
-    const axe = Reflect.get(globalThis, 'axe') as {
-      run(): Promise<{ violations: { impact: string; id: string; nodes: { html: string }[] }[] }>;
-    };
-    const found = (await axe.run()).violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-    return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
-  });
-}
 
 describe('The support page in Chromium', () => {
   let browser: TestBrowser;

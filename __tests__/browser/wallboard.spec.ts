@@ -1,27 +1,12 @@
 // Slow: telephone calls on processes of their own, and one that is gone for as long as the list keeps its calls.
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Locator, Page } from 'playwright-core';
+import type { Locator } from 'playwright-core';
 import { NatsServer } from '../../samples/phone/nats-server.ts';
 import type { PhoneLine } from '../../samples/sandbox/phone-line.ts';
 import { describeNats } from '../integration/support/nats.ts';
 import { freePort, PhoneServer } from '../samples/phone/phone-server.ts';
 import { TestBrowser } from './support/browser.ts';
-
-const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
-/** What axe finds that is serious. */
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(axeSource);
-  return page.evaluate(async () => {
-    const axe = Reflect.get(globalThis, 'axe') as {
-      run(): Promise<{ violations: { impact: string; id: string; nodes: { html: string }[] }[] }>;
-    };
-    const found = (await axe.run()).violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-    return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
-  });
-}
+import { violations } from './support/violations.ts';
 
 const heard = (caller: PhoneLine): string => caller.heard().text.replace(/\s+/g, ' ').trim();
 

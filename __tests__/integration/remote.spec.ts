@@ -1,6 +1,6 @@
 // Slow: conversations at the speed of sound.
 import { filter, firstValueFrom } from 'rxjs';
-import type { VoiceEvent } from 'rxvoice';
+import { transcript, type TranscriptLine, type VoiceEvent } from 'rxvoice';
 import { startSandbox, type Sandbox } from '../../samples/sandbox/index.ts';
 import { PageUser, RemoteServer } from './support/remote.ts';
 
@@ -93,6 +93,36 @@ describe('A page as a telephone, over the sandbox', () => {
     expect(words(server.pipeline.history.messages().at(-1)?.content ?? '')).toEqual(counted);
     const tokens = user.events.flatMap((event) => (event.type === 'llm.token' ? event.delta : [])).join('');
     expect(words(tokens)).toEqual(counted);
+  }, 60_000);
+
+  it('shows a page what was said, line by line, also of an answer that was cut off', async () => {
+    const share = { streams: ['transcripts$', 'captions$', 'turns$', 'speech$', 'state$'] } as const;
+    await using server = await new RemoteServer(sandbox, { share }).listen();
+    await using user = new PageUser(server.url);
+    const seen: (readonly TranscriptLine[])[] = [];
+    transcript(user.remote).subscribe((lines) => seen.push(lines));
+    await user.remote.start();
+    user.microphone.say('count to 9');
+    await user.speaker.hears(1500);
+    user.remote.interrupt();
+    await user.next('speech.ended');
+    const [question, answer] = seen.at(-1) ?? [];
+    expect(question).toMatchObject({
+      speaker: 'user',
+      text: expect.stringMatching(/^count to 9/i) as string,
+      isFinal: true,
+    });
+    expect(answer).toMatchObject({ speaker: 'agent', isFinal: true });
+    expect([...words(answer?.text ?? ''), ...words(answer?.unheard ?? '')]).toEqual(
+      Array.from({ length: 9 }, (_, index) => `${index + 1}`),
+    );
+    // While it was said: what was heard of it, word by word.
+    const open = seen.flatMap((lines) =>
+      lines.filter(({ isFinal }) => !isFinal).map(({ id, text }) => `${id}: ${text}`),
+    );
+    expect(open).toContain('agent: 1,');
+    expect(open.some((line) => /^user: count/i.test(line))).toBe(true);
+    expect(server.pipeline.history.messages().at(-1)?.content).toBe(answer?.text);
   }, 60_000);
 
   it('hears what is said while the connection is lost', async () => {

@@ -8,7 +8,7 @@ import { consumer } from './consumer.mjs';
 writeFileSync(
   join(consumer, 'missing-decoders.mjs'),
   `import { strict as assert } from 'node:assert';
-import { MuLLM, Pipeline, PsiTTS } from 'rxvoice';
+import { createLogger, MuLLM, PageSockets, Pipeline, PsiTTS } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
 
 for (const [encoding, container, name, range] of [
@@ -33,6 +33,18 @@ await assert.rejects(new PsiTTS({ apiKey: 'key', referenceId: 'voice' }).initial
   code: 'missing_package',
   message: /^PsiTTS could not be initialized: PsiTTS needs the optional package @msgpack.msgpack .>= 3.0.0.: npm install @msgpack.msgpack$/,
 });
+const logs = [];
+const pages = new PageSockets({ open: () => undefined, logger: createLogger({ ...console, warn: (line) => logs.push(line) }) });
+const sent = new Promise((send) => {
+  const socket = Object.assign(new EventTarget(), { readyState: 1, bufferedAmount: 0, close: () => undefined, send });
+  pages.accept(socket, { headers: {} });
+  const hello = { type: 'hello', version: 1, rate: 16_000, audio: 'opus', received: 0, heard: 0, seen: 0 };
+  socket.dispatchEvent(new MessageEvent('message', { data: JSON.stringify(hello) }));
+});
+const welcome = JSON.parse(await sent);
+assert.deepEqual([welcome.type, welcome.rate, welcome.audio], ['welcome', 24_000, undefined]);
+assert.match(logs.join(), /linear16 instead of Opus: PageSocket needs the optional package opusscript .*npm install opusscript$/);
+pages[Symbol.dispose]();
 await assert.rejects(new MuLLM({ apiKey: 'key', model: 'claude-opus-4-6' }).initialize(), {
   code: 'missing_package',
   message: /npm install @anthropic-ai.sdk$/,

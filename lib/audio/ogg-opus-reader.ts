@@ -1,3 +1,4 @@
+import { opusSamples } from './codec.ts';
 import type { CompressedFrame, FrameReader, FrameStream } from './frame-reader.ts';
 import { concatBytes, joinBytes } from './concat.ts';
 
@@ -5,19 +6,6 @@ const headerLength = 27;
 const sampleRate = 48_000;
 /** More than the longest packet (RFC 6716: 120 ms) can be. */
 const maxPacketBytes = 128 * 1024;
-
-/** Milliseconds of a frame, by the packet's configuration. */
-function frameMs(config: number): number {
-  if (config < 12) return [10, 20, 40, 60][config & 3] ?? 0;
-  return config < 16 ? ((config & 1) + 1) * 10 : 2.5 * 2 ** (config & 3);
-}
-
-/** Samples in a packet, at 48 kHz. */
-function samplesIn(packet: Uint8Array): number {
-  const [first = 0, second = 0] = packet;
-  const code = first & 3;
-  return frameMs(first >> 3) * (sampleRate / 1000) * (code === 0 ? 1 : code === 3 ? second & 63 : 2);
-}
 
 /** Packets of one or more Opus files in Ogg (RFC 7845), one after the other. */
 export class OggOpusReader implements FrameReader {
@@ -82,7 +70,7 @@ export class OggOpusReader implements FrameReader {
       this.#position = 0;
     }
     if (name === 'OpusHead' || name === 'OpusTags' || !this.stream || data.length === 0) return [];
-    const samples = samplesIn(data);
+    const samples = opusSamples(data);
     const from = Math.min(samples, Math.max(0, this.#preSkip - this.#position));
     this.#position += samples;
     return [{ data, samples, from, to: samples }];

@@ -1,4 +1,4 @@
-import { defer, distinctUntilChanged, ignoreElements, map, type Observable, scan, startWith } from 'rxjs';
+import { defer, distinctUntilChanged, ignoreElements, map, mergeMap, type Observable, scan, startWith } from 'rxjs';
 import type { HistoryChange, HistoryItem } from '../conversation/history.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
@@ -32,6 +32,9 @@ const nothing: Open = { user: '', agent: '', agentEnd: 0 };
  * agent, word by word. Emits all lines on subscription and at every change. Completes with the pipeline; never errors.
  * Cold.
  *
+ * A `RemotePipeline` has no history: its lines are what was committed and what was heard since the subscription, the
+ * latest 500. The server shares `transcripts$`, `captions$`, `turns$`, `speech$` and `state$` with it.
+ *
  * @example
  * ```ts
  * import { transcript, type Pipeline } from 'rxvoice';
@@ -44,36 +47,64 @@ const nothing: Open = { user: '', agent: '', agentEnd: 0 };
  * ```
  */
 export function transcript(
-  pipeline: Pick<Pipeline, 'events$' | 'captions$' | 'history'>,
+  pipeline: Pick<Pipeline, 'events$' | 'captions$'> & Partial<Pick<Pipeline, 'history'>>,
 ): Observable<readonly TranscriptLine[]> {
   return defer(() => {
-    const begin: State = { open: nothing, items: pipeline.history.items, isOver: false };
+    const { events$, captions$, history } = pipeline;
+    const itemsOf = (): readonly TranscriptLine[] => history?.items.flatMap(lineOf) ?? [];
+    const begin: State = { open: nothing, lines: itemsOf(), isOver: false };
+    const changes$: Observable<HistoryChange | Said> = history?.changes$ ?? events$.pipe(mergeMap(saidIn));
     // The agent's words are told while somebody listens to `captions$`.
-    const event$ = merge(pipeline.history.changes$, pipeline.captions$.pipe(ignoreElements()), pipeline.events$);
+    const event$ = merge(changes$, captions$.pipe(ignoreElements()), events$);
     return event$.pipe(
-      scan((state, event) => step(state, event, pipeline.history.items), begin),
+      scan((state, event) => step(state, event, itemsOf), begin),
       startWith(begin),
-      distinctUntilChanged((a, b) => a.open === b.open && a.items === b.items),
-      map(({ open, items }) => [...items.flatMap(lineOf), ...linesOf(open)]),
+      distinctUntilChanged((a, b) => a.open === b.open && a.lines === b.lines),
+      map(({ open, lines }) => [...lines, ...linesOf(open)]),
     );
   });
 }
 
+/** A line that has ended, of a pipeline without a history. */
+interface Said {
+  readonly type: 'said';
+  readonly line: TranscriptLine;
+}
+
+/** Most lines that are kept of a pipeline without a history. */
+const maxLines = 500;
+
+function saidIn(event: VoiceEvent): Said[] {
+  const { type, at, turnId, speechId } = event;
+  if (type === 'turn.committed') {
+    const id = turnId ?? `${at}`;
+    return [{ type: 'said', line: { id, speaker: 'user', text: event.text, isFinal: true } }];
+  }
+  if (type !== 'speech.ended') return [];
+  const { text, heardText, interrupted } = event;
+  return agentLine(speechId ?? `${at}`, heardText, interrupted ? text : '').map((line) => ({ type: 'said', line }));
+}
+
 interface State {
   readonly open: Open;
-  readonly items: readonly HistoryItem[];
+  readonly lines: readonly TranscriptLine[];
   /** Whether the agent's speech has ended; the history may not have it yet, or never get it. */
   readonly isOver: boolean;
 }
 
-function step(state: State, event: VoiceEvent | HistoryChange, items: readonly HistoryItem[]): State {
+function step(state: State, event: VoiceEvent | HistoryChange | Said, itemsOf: () => readonly TranscriptLine[]): State {
   const { open } = state;
   switch (event.type) {
     case 'added':
     case 'updated':
-      return { ...state, open: without(open, event.item.role), items };
+      return { ...state, open: without(open, event.item.role), lines: itemsOf() };
     case 'truncated':
-      return { ...state, items };
+      return { ...state, lines: itemsOf() };
+    case 'said': {
+      const { line } = event;
+      const role = line.speaker === 'user' ? 'user' : 'assistant';
+      return { ...state, open: without(open, role), lines: [...state.lines, line].slice(-maxLines) };
+    }
     case 'transcript.interim':
     case 'transcript.final':
       return { ...state, open: { ...open, user: event.text } };
@@ -108,9 +139,14 @@ function lineOf(item: HistoryItem): TranscriptLine[] {
   const { id, role } = item;
   if (role === 'tool') return [];
   if (role === 'user') return [{ id, speaker: 'user', text: item.text, isFinal: true }];
-  const unheard = item.interrupted ? item.generated.slice(item.heard.length).trim() : '';
-  if (item.heard === '' && unheard === '') return [];
-  return [{ id, speaker: 'agent', text: item.heard, ...(unheard && { unheard }), isFinal: true }];
+  return agentLine(id, item.heard, item.interrupted ? item.generated : '');
+}
+
+/** `generated`: the full text, if the agent was interrupted. */
+function agentLine(id: string, heard: string, generated: string): TranscriptLine[] {
+  const unheard = generated.slice(heard.length).trim();
+  if (heard === '' && unheard === '') return [];
+  return [{ id, speaker: 'agent', text: heard, ...(unheard && { unheard }), isFinal: true }];
 }
 
 function linesOf({ user, agent }: Open): TranscriptLine[] {

@@ -1,5 +1,6 @@
 import { interval, Subscription, tap, type Observable, type SchedulerLike } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
+import { joinBytes } from '../audio/concat.ts';
 import { VoiceError } from '../core/errors.ts';
 import type { InputProvider } from '../core/roles.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
@@ -7,10 +8,15 @@ import { merge } from '../stream/merge.ts';
 import {
   encodeFrame,
   encodePageWire,
+  opusDelay,
+  opusFrame,
+  opusRate,
   type PageCommand,
   type PageMessage,
+  type PlayFrame,
   type ServerMessage,
 } from '../transport/page-wire.ts';
+import type { OpusStream, PageOpus } from './page-opus.ts';
 import { messagesOf, type RemoteLink, type RemoteSocket } from './remote-link.ts';
 import { parsePlayFrame, parseServerMessage } from './server-messages.ts';
 import type { RemoteSpeaker } from './speaker.ts';
@@ -20,12 +26,16 @@ export interface CallOptions {
   readonly open: () => RemoteSocket;
   readonly microphone: InputProvider;
   readonly speaker: RemoteSpeaker;
+  /** Asked for, and used if the server has it too. */
+  readonly opus: PageOpus | undefined;
   readonly isMuted: () => boolean;
   readonly scheduler: SchedulerLike;
   readonly onEvent: (event: VoiceEvent) => void;
   readonly onLink: (link: RemoteLink) => void;
   /** The server's welcome: the first, or after a reconnect. */
-  readonly onWelcome: (rate: number, isFirst: boolean) => void;
+  readonly onWelcome: (welcome: Welcome, isFirst: boolean) => void;
+  /** Something failed, and the conversation goes on. */
+  readonly onError: (error: VoiceError) => void;
   readonly onEnd: (error: VoiceError) => void;
 }
 
@@ -38,12 +48,14 @@ interface RemotePlay {
   received: number;
   told: number;
   endsAt?: number | undefined;
+  /** The position of the next packet of Opus. */
+  next: number;
 }
 
-/** A message for the server; `end`: the microphone's position after it. */
+/** A message for the server, without `data` until it is encoded; `end`: the microphone's position after it. */
 interface Outgoing {
   readonly end: number;
-  readonly data: string | Uint8Array<ArrayBuffer>;
+  data?: string | Uint8Array<ArrayBuffer>;
   readonly isAudio: boolean;
   isSent: boolean;
 }
@@ -69,6 +81,12 @@ export class RemoteCall {
   #play: RemotePlay | undefined;
   #seen = 0;
   #micAt = 0;
+  /** What the microphone heard that is no full packet yet. */
+  #held: Uint8Array<ArrayBuffer> = new Uint8Array(0);
+  #encoder: OpusStream | undefined;
+  /** Frames that the encoder has, first in, first out. */
+  #encoding: ((packet: Uint8Array<ArrayBuffer>) => void)[] = [];
+  #decoder: OpusStream | undefined;
   #outgoing: Outgoing[] = [];
   #toldAt = -Infinity;
   #pingedAt = -Infinity;
@@ -110,16 +128,19 @@ export class RemoteCall {
   close(): void {
     if (this.#isLinked) this.#send({ type: 'bye' });
     this.#own.unsubscribe();
+    this.#encoder?.close();
+    this.#decoder?.close();
   }
 
   #hello(socket: RemoteSocket): void {
-    const { microphone, speaker } = this.#options;
+    const { microphone, speaker, opus } = this.#options;
     const { session, token } = this.#welcome ?? {};
     this.#socket = socket;
     this.#isLinked = false;
     const { id, received = 0 } = this.#play ?? {};
     this.#send({
       ...{ type: 'hello', rate: microphone.getMetadata().sampleRate },
+      ...(opus && { audio: 'opus' }),
       ...(session !== undefined && token !== undefined && { session, token }),
       ...(id !== undefined && { play: id }),
       ...{ received, heard: Math.min(received, Math.floor(speaker.heard)), seen: this.#seen },
@@ -128,8 +149,11 @@ export class RemoteCall {
 
   #receive(data: unknown): void {
     if (typeof data !== 'string') {
-      const frame = data instanceof ArrayBuffer ? parsePlayFrame(new Uint8Array(data)) : undefined;
-      if (frame) this.#hold(frame.play, frame.at, new Int16Array(frame.data.buffer));
+      const isOpus = this.#opus !== undefined;
+      const frame = data instanceof ArrayBuffer ? parsePlayFrame(new Uint8Array(data), isOpus) : undefined;
+      if (!this.#isLinked || !frame || frame.play !== this.#play?.id) return;
+      if (isOpus) this.#decode(this.#play, frame);
+      else this.#hold(this.#play, frame.at, new Int16Array(frame.data.buffer));
       return;
     }
     const message = parseServerMessage(data);
@@ -166,8 +190,9 @@ export class RemoteCall {
     const isFirst = this.#welcome === undefined;
     this.#welcome = welcome;
     this.#isLinked = true;
-    this.#options.onLink({ type: 'connected', resumed: welcome.resumed, missed: welcome.missed });
-    this.#options.onWelcome(welcome.rate, isFirst);
+    const { resumed, missed } = welcome;
+    this.#options.onLink({ type: 'connected', resumed, missed, audio: this.#opus ? 'opus' : 'linear16' });
+    this.#options.onWelcome(welcome, isFirst);
     this.#arrived(welcome.mic);
     for (const each of this.#outgoing) if (each.isAudio) each.isSent = false;
     this.#flush();
@@ -181,9 +206,24 @@ export class RemoteCall {
       if (paused) speaker.pause();
       else speaker.resume();
     } else {
-      this.#play = { id, received: from, told: from };
+      this.#play = { id, received: from, told: from, next: from };
       speaker.begin(from, paused);
     }
+    if (this.#opus) this.#openDecoder(this.#opus, this.#play, from);
+  }
+
+  /** Replaces the decoder: of what is in the previous one, nothing is heard. */
+  #openDecoder(opus: PageOpus, play: RemotePlay, from: number): void {
+    this.#decoder?.close();
+    play.next = from;
+    let at = from - opusDelay(opusRate);
+    this.#decoder = opus.decoder(
+      (samples) => {
+        this.#hold(play, at, samples);
+        at += samples.length;
+      },
+      (cause) => this.#failed(cause),
+    );
   }
 
   #order(play: RemotePlay, message: Exclude<Extract<ServerMessage, { id: number }>, { type: 'play' }>): void {
@@ -202,22 +242,38 @@ export class RemoteCall {
       case 'cut':
         speaker.stop();
         this.#play = undefined;
+        this.#decoder?.close();
     }
   }
 
-  /** Plays the part of a frame that is new. */
-  #hold(id: number, at: number, samples: Int16Array<ArrayBuffer>): void {
-    const play = this.#play;
-    const { speaker } = this.#options;
-    if (!this.#isLinked || id !== play?.id || at > play.received) return;
-    const news = samples.subarray(play.received - at);
-    const ahead = play.received + news.length - speaker.heard;
-    if (ahead > maxAheadSeconds * (this.#welcome?.rate ?? 0)) {
+  get #opus(): PageOpus | undefined {
+    return this.#welcome?.audio === 'opus' ? this.#options.opus : undefined;
+  }
+
+  /** Decodes the packet that is expected next. */
+  #decode(play: RemotePlay, { at, data }: PlayFrame): void {
+    if (at !== play.next) return;
+    play.next += opusFrame(opusRate);
+    this.#checkAhead(play.next);
+    this.#decoder?.push(data);
+  }
+
+  #checkAhead(at: number): void {
+    if (at - this.#options.speaker.heard > maxAheadSeconds * (this.#welcome?.rate ?? 0)) {
       throw new VoiceError('RemotePipeline: the server sends too much', { code: 'overflow' });
     }
+  }
+
+  /** Plays the part of a frame that is new, up to the end. */
+  #hold(play: RemotePlay, at: number, samples: Int16Array<ArrayBuffer>): void {
+    const { speaker } = this.#options;
+    if (at > play.received) return;
+    const news = samples.subarray(play.received - at, (play.endsAt ?? Infinity) - at);
     if (news.length === 0) return;
     play.received += news.length;
+    this.#checkAhead(play.received);
     speaker.push(news);
+    if (play.received === play.endsAt) speaker.end();
   }
 
   /** Reports what was heard. */
@@ -237,11 +293,51 @@ export class RemoteCall {
   #hear({ data }: AudioChunk): void {
     const { isMuted } = this.#options;
     if (!this.#welcome) return;
-    const at = this.#micAt;
-    this.#micAt += data.length / 2;
     const audio = isMuted() ? new Uint8Array(data.length) : data;
-    this.#put({ end: this.#micAt, data: encodeFrame([at], audio), isAudio: true, isSent: false });
+    if (this.#opus) this.#encode(this.#opus, audio);
+    else this.#put({ data: encodeFrame([this.#micAt], audio), ...this.#heard(audio.length / 2) });
     this.#ping();
+  }
+
+  #heard(frames: number): Outgoing {
+    this.#micAt += frames;
+    return { end: this.#micAt, isAudio: true, isSent: false };
+  }
+
+  /** Packets take their place in the queue before they are encoded: what is put later is sent later. */
+  #encode(opus: PageOpus, audio: Uint8Array<ArrayBuffer>): void {
+    const all = joinBytes([this.#held, audio]);
+    const frames = opusFrame(this.#options.microphone.getMetadata().sampleRate);
+    let from = 0;
+    for (; from + frames * 2 <= all.length; from += frames * 2) {
+      const at = this.#micAt;
+      const outgoing = this.#heard(frames);
+      this.#encoding.push((packet) => (outgoing.data = encodeFrame([at], packet)));
+      this.#put(outgoing);
+      this.#encoder ??= this.#openEncoder(opus);
+      this.#encoder.push(all.slice(from, from + frames * 2));
+    }
+    this.#held = all.slice(from);
+  }
+
+  #openEncoder(opus: PageOpus): OpusStream {
+    return opus.encoder(
+      (packet) => {
+        this.#encoding.shift()?.(packet);
+        this.#flush();
+      },
+      (cause) => this.#failed(cause),
+    );
+  }
+
+  /** The browser has closed a codec: the next connection begins with others. */
+  #failed(cause: unknown): void {
+    this.#encoder?.close();
+    this.#encoder = undefined;
+    this.#encoding = [];
+    this.#outgoing = this.#outgoing.filter(({ data }) => data !== undefined);
+    this.#options.onError(new VoiceError('RemotePipeline: the Opus codec failed', { code: 'internal', cause }));
+    this.#socket?.close();
   }
 
   /** The server received the microphone's audio up to a position. */
@@ -262,6 +358,7 @@ export class RemoteCall {
     if (socket.bufferedAmount > maxBufferedBytes) socket.close();
     else {
       for (const each of this.#outgoing) {
+        if (each.data === undefined) break;
         if (!each.isSent) socket.send(each.data);
         each.isSent = true;
       }

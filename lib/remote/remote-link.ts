@@ -22,8 +22,16 @@ export interface RemoteSocket {
 /** The connection to the server. */
 export type RemoteLink =
   | { readonly type: 'connecting' }
-  /** `resumed`: the conversation continues; `missed`: how many events the server had to drop meanwhile. */
-  | { readonly type: 'connected'; readonly resumed: boolean; readonly missed: number }
+  /**
+   * `resumed`: the conversation continues; `missed`: how many events the server had to drop meanwhile; `audio`: what both
+   * ends have.
+   */
+  | {
+      readonly type: 'connected';
+      readonly resumed: boolean;
+      readonly missed: number;
+      readonly audio: 'linear16' | 'opus';
+    }
   | { readonly type: 'reconnecting'; readonly attempt: number; readonly delayMs: number; readonly error: VoiceError }
   /** Closed for good; without an error if requested. */
   | { readonly type: 'closed'; readonly error?: VoiceError };

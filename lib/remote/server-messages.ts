@@ -22,7 +22,7 @@ const ofPlay =
   };
 
 const readers: Readonly<Record<string, Reader>> = {
-  welcome: ({ version, session, token, resumed, rate, mic, resumeMs, missed }) => {
+  welcome: ({ version, session, token, resumed, rate, audio, mic, resumeMs, missed }) => {
     const [id, secret, waitMs] = [word(session), word(token), asNumber(resumeMs)];
     if (version !== pageWireVersion || id === undefined || secret === undefined || waitMs === undefined)
       return undefined;
@@ -35,6 +35,7 @@ const readers: Readonly<Record<string, Reader>> = {
       resumed: resumed === true,
       rate,
       resumeMs: waitMs,
+      ...(audio === 'opus' && { audio }),
       ...counts,
     };
   },
@@ -64,9 +65,9 @@ export function parseServerMessage(text: string): ServerMessage<VoiceEvent> | un
   return message && ownEntry(readers, asString(message['type']))?.(message);
 }
 
-/** Parses a server's binary message: audio of a play; `undefined` unless it holds whole samples. */
-export function parsePlayFrame(bytes: Uint8Array): PlayFrame | undefined {
-  const [play, at] = headerOf(bytes, 2) ?? [];
+/** Parses a server's binary message: audio of a play; `undefined` unless it holds whole samples, or a packet. */
+export function parsePlayFrame(bytes: Uint8Array, isOpus = false): PlayFrame | undefined {
+  const [play, at] = headerOf(bytes, 2, isOpus) ?? [];
   if (play === undefined || at === undefined) return undefined;
   return { play, at, data: new Uint8Array(bytes.subarray(8)) };
 }

@@ -6,6 +6,22 @@ export const pageWireVersion = 1;
 /** Sample rates of either direction, in Hz. */
 export const pageRates: readonly number[] = [8000, 16_000, 24_000, 48_000];
 
+/** Sample rate of what a page plays with Opus, whose decoders deliver no other, in Hz. */
+export const opusRate = 48_000;
+
+/** Bits per second of speech, either way; less in pauses. The tones of a telephone's keys survive it. */
+export const opusBitrate = 48_000;
+
+/** Frames of a packet: 20 ms. */
+export function opusFrame(rate: number): number {
+  return rate / 50;
+}
+
+/** How much later, in frames, a sample leaves the decoder than it entered the encoder: 6.5 ms with libopus. */
+export function opusDelay(rate: number): number {
+  return (rate * 6.5) / 1000;
+}
+
 /** The codes with which the server closes a page's socket: the first three are final. */
 export const pageCloses = {
   /** The conversation has ended. */
@@ -28,6 +44,8 @@ export interface PageHello {
   readonly type: 'hello';
   /** Sample rate of the page's audio, in Hz. */
   readonly rate: number;
+  /** Asks for Opus in both directions. */
+  readonly audio?: 'opus';
   /** To resume a session. */
   readonly session?: string;
   readonly token?: string;
@@ -62,6 +80,8 @@ export type ServerMessage<E = WireObject> =
       readonly resumed: boolean;
       /** Sample rate of the server's audio, in Hz. */
       readonly rate: number;
+      /** The audio of both directions. Default: linear16. */
+      readonly audio?: 'opus';
       /** How much of the microphone's audio has arrived. */
       readonly mic: number;
       /** How long the session waits for a lost page, in milliseconds. */
@@ -87,7 +107,7 @@ export type ServerMessage<E = WireObject> =
 /** Audio of the microphone, from a position on. */
 export interface MicFrame {
   readonly at: number;
-  /** linear16. */
+  /** linear16, or a packet of Opus. */
   readonly data: Uint8Array<ArrayBuffer>;
 }
 
@@ -102,7 +122,7 @@ export function encodePageWire(message: PageMessage | ServerMessage<object>): st
   return JSON.stringify(isFirst ? { ...message, version: pageWireVersion } : message);
 }
 
-/** A binary message: numbers of 32 bits, little-endian, then the samples. */
+/** A binary message: numbers of 32 bits, little-endian, then the samples or the packet. */
 export function encodeFrame(header: readonly number[], data: Uint8Array): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(header.length * 4 + data.length);
   const view = new DataView(bytes.buffer);
@@ -111,9 +131,9 @@ export function encodeFrame(header: readonly number[], data: Uint8Array): Uint8A
   return bytes;
 }
 
-/** The numbers before a binary message's samples; `undefined` if it is not whole samples. */
-export function headerOf(bytes: Uint8Array, length: number): number[] | undefined {
-  if (bytes.length < length * 4 || bytes.length % 2 !== 0) return undefined;
+/** The numbers before a binary message's audio; `undefined` if that is neither whole samples nor a packet of Opus. */
+export function headerOf(bytes: Uint8Array, length: number, isOpus: boolean): number[] | undefined {
+  if (bytes.length < length * 4 || (!isOpus && bytes.length % 2 !== 0)) return undefined;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return Array.from({ length }, (_, index) => view.getUint32(index * 4, true));
 }

@@ -6,6 +6,11 @@ declare module '@discordjs/voice' {
   export const createAudioResource: import('./chat-voice-packages.ts').ChatVoicePackages['voice']['createAudioResource'];
 }
 
+declare module '@discordjs/opus' {
+  const opus: import('./page-opus.ts').NativeOpusPackage;
+  export default opus;
+}
+
 declare module 'prism-media' {
   const prism: { readonly opus: import('./chat-voice-packages.ts').ChatVoicePackages['opus'] };
   export default prism;

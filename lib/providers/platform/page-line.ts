@@ -10,6 +10,8 @@ export interface PageLineOptions {
   readonly format: AudioMetadata;
   /** Audio that the page may hold unheard, in milliseconds. */
   readonly leadMs: number;
+  /** Audio sent again where a play goes on, in milliseconds: an encoder that begins there needs what comes before. */
+  readonly warmUpMs: number;
   readonly scheduler: SchedulerLike;
   /** Whether a page is connected. */
   readonly isOpen: () => boolean;
@@ -159,12 +161,7 @@ export class PageLine implements PlaybackLine {
     }
     const from =
       id === this.#id ? Math.min(Math.max(received * frameBytes, this.#reported), this.#sent) : this.#reported;
-    this.#begin(from);
-    for (const { at, data } of this.#kept) {
-      const skipped = Math.max(0, from - at);
-      if (skipped < data.length) this.#sendAudio(at + skipped, data.subarray(skipped));
-    }
-    this.#endsAt = undefined;
+    this.#goOnAt(from);
     this.feed();
   }
 
@@ -183,6 +180,18 @@ export class PageLine implements PlaybackLine {
     return this.#play !== undefined && !this.#isPaused && this.#reported > 0 && this.#options.isOpen();
   }
 
+  /** Sends again what a page has not received. */
+  #goOnAt(position: number): void {
+    const warmUp = Math.round(this.#options.warmUpMs * this.#bytesPerMs);
+    const from = Math.max(position - warmUp, this.#kept[0]?.at ?? position);
+    this.#endsAt = undefined;
+    this.#begin(from);
+    for (const { at, data } of this.#kept) {
+      const skipped = Math.max(0, from - at);
+      if (skipped < data.length) this.#sendAudio(at + skipped, data.subarray(skipped));
+    }
+  }
+
   #begin(from: number): void {
     const [paused, volume] = [this.#isPaused, this.#volume];
     this.#options.send({ type: 'play', id: this.#id, from: from / frameBytes, paused, volume });
@@ -196,6 +205,8 @@ export class PageLine implements PlaybackLine {
       const room = leadMs * this.#bytesPerMs - (this.#sent - this.#reported);
       const length = Math.min(play.end - this.#sent, room, pieceMs * this.#bytesPerMs);
       if (length < least) break;
+      // After an announced end, it goes on there.
+      if (this.#endsAt !== undefined) this.#goOnAt(this.#sent);
       const data = play.queue.read(this.#sent, length - (length % frameBytes));
       this.#kept.push({ at: this.#sent, data });
       this.#sendAudio(this.#sent, data);

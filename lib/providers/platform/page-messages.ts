@@ -18,11 +18,12 @@ const command =
   () => ({ type });
 
 const readers: Readonly<Record<string, Reader>> = {
-  hello: ({ version, rate, session, token, play, received, heard, seen }) => {
+  hello: ({ version, rate, audio, session, token, play, received, heard, seen }) => {
     if (version !== pageWireVersion || typeof rate !== 'number' || !pageRates.includes(rate)) return undefined;
     const [id, secret, at] = [word(session), word(token), count(play)];
     return {
       ...{ type: 'hello', rate },
+      ...(audio === 'opus' && { audio }),
       ...(id !== undefined && { session: id }),
       ...(secret !== undefined && { token: secret }),
       ...(at !== undefined && { play: at }),
@@ -52,8 +53,8 @@ export function parsePageMessage(text: string): PageMessage | undefined {
   return message && ownEntry(readers, asString(message['type']))?.(message);
 }
 
-/** Parses a page's binary message: audio of its microphone; `undefined` unless it holds whole samples. */
-export function parseMicFrame(bytes: Uint8Array): MicFrame | undefined {
-  const [at] = headerOf(bytes, 1) ?? [];
+/** Parses a page's binary message: audio of its microphone; `undefined` unless it holds whole samples, or a packet. */
+export function parseMicFrame(bytes: Uint8Array, isOpus = false): MicFrame | undefined {
+  const [at] = headerOf(bytes, 1, isOpus) ?? [];
   return at === undefined ? undefined : { at, data: new Uint8Array(bytes.subarray(4)) };
 }

@@ -8,14 +8,19 @@ import { Alarm } from '../../stream/patient-timer.ts';
 import {
   encodeFrame,
   encodePageWire,
+  opusDelay,
+  opusFrame,
+  opusRate,
   pageCloses,
   type PageCommand,
+  type MicFrame,
   type PageHello,
   type PageMessage,
   type ServerMessage,
 } from '../../transport/page-wire.ts';
 import { CallProvider } from './call-provider.ts';
 import { PageLine, PagePlayout } from './page-line.ts';
+import type { PageOpus, PlacedPacket } from './page-opus.ts';
 import { parseMicFrame, parsePageMessage } from './page-messages.ts';
 import { PhoneLine, phoneRules } from './phone-line.ts';
 import type { CallEnd, PhoneConfig } from './phone-provider.ts';
@@ -25,6 +30,8 @@ import type { PlatformSocket } from './platform-socket.ts';
 export interface PageSocketConfig extends PhoneConfig {
   /** Sample rate of what the page plays, in Hz: 8000, 16,000, 24,000 or 48,000. Default: 24,000. */
   readonly sampleRate?: 8000 | 16_000 | 24_000 | 48_000;
+  /** Whether pages that ask for Opus get it, if its package is installed; they then play at 48,000 Hz. Default: true. */
+  readonly opus?: boolean;
   /** Audio buffered in the page, 200 to 20,000 ms: network gaps up to this length are inaudible. Default: 3000. */
   readonly leadMs?: number;
   /** How long the conversation waits for a lost page to return, in milliseconds, up to 600,000. Default: 30,000. */
@@ -37,6 +44,9 @@ export type PagePresence = 'connected' | 'away' | 'gone';
 /** Longest silence of a page, which pings every 4 s, in milliseconds. */
 const silenceMs = 15_000;
 
+/** What players of Opus decode before a position that they seek (RFC 7845), in milliseconds. */
+const opusWarmUpMs = 80;
+
 /**
  * Most events kept for a page that is away, and their total length in UTF-16 code units; beyond that, the oldest are
  * dropped.
@@ -48,8 +58,8 @@ const maxEventsLength = 1_000_000;
  * The server's end of a page with `rxvoice/remote`, over one WebSocket: the page serves as a telephone. No service;
  * {@link PageSockets} accepts sockets and assigns each to its page.
  *
- * The user's audio is linear16, mono, at the page's rate. Answers are converted to linear16 at `sampleRate`. The page
- * reports what was heard, so positions, the history and barge-in follow its speaker. A lost socket does not end the
+ * The user's audio is linear16, mono, at the page's rate. Answers are converted to linear16 at `sampleRate`; a page that
+ * asks for Opus exchanges that over the wire. The page reports what was heard, so positions, the history and barge-in follow its speaker. A lost socket does not end the
  * conversation: the page has `resumeMs` to return, and then plays what it missed.
  */
 export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
@@ -73,6 +83,8 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
   });
   readonly #presence$ = new BehaviorSubject<PagePresence>('away');
   readonly #commands$ = new Subject<PageCommand>();
+  readonly #opus: PageOpus | undefined;
+  readonly #format: AudioMetadata;
   readonly #away: Alarm;
   readonly #silence: Alarm;
   #rate = 16_000;
@@ -83,18 +95,21 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
   #seq = 0;
   #isReplaced = false;
 
-  constructor(config: PageSocketConfig = {}, logger?: Logger) {
+  /** @param opus - The page's codec; {@link PageSockets} gives it. Default: linear16. */
+  constructor(config: PageSocketConfig = {}, logger?: Logger, opus?: PageOpus) {
     super(config, logger);
     const { sampleRate = 24_000, leadMs = 3000, scheduler = asyncScheduler } = config;
     this.#scheduler = scheduler;
+    this.#opus = opus;
+    this.#format = formatOf(opus ? opusRate : sampleRate);
     this.#away = new Alarm(scheduler, () => this.#over('closed'));
     this.#silence = new Alarm(scheduler, () => this.#line.end('closed', 1001, `no message for ${silenceMs} ms`));
     this.playout = this.#playout = new PagePlayout(
       new PageLine({
-        ...{ format: formatOf(sampleRate), leadMs, scheduler },
+        ...{ format: this.#format, leadMs, warmUpMs: opus ? opusWarmUpMs : 0, scheduler },
         isOpen: () => this.#line.isOpen,
-        send: (message) => this.#send(message),
-        sendAudio: (play, at, data) => this.#line.send(encodeFrame([play, at], data)),
+        send: (message) => this.#order(message),
+        sendAudio: (play, at, data) => this.#sendAudio(play, this.#opus?.encode(data) ?? [{ at, data }]),
       }),
     );
   }
@@ -136,10 +151,12 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
     this.#away.set(Infinity);
     this.#silence.set(this.#scheduler.now() + silenceMs);
     this.#line.attach(socket, this.config);
-    const { sampleRate: rate = 24_000, resumeMs = 30_000 } = this.config;
+    const { resumeMs = 30_000 } = this.config;
+    const { sampleRate: rate } = this.#format;
+    const audio = this.#opus && { audio: 'opus' as const };
     const missed = Math.max(0, (this.#told[0]?.seq ?? this.#seq + 1) - 1 - hello.seen);
     const [session, token, mic] = [this.session, this.#token, this.#micAt];
-    this.#send({ type: 'welcome', session, token, resumed, rate, mic, resumeMs, missed });
+    this.#send({ type: 'welcome', session, token, resumed, rate, ...audio, mic, resumeMs, missed });
     this.#forget(hello.seen);
     for (const { text } of this.#told) this.#line.send(text);
     this.#playout.goOn(hello);
@@ -193,6 +210,7 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
     this.#silence.unsubscribe();
     this.#line.end('closed', pageCloses.over);
     this.#told = [];
+    this.#opus?.close();
     this.end({ reason });
   }
 
@@ -229,17 +247,45 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
 
   /** Audio sent twice, because its arrival was uncertain, is used once. */
   #hear(bytes: Uint8Array): void {
-    const frame = parseMicFrame(bytes);
-    if (!frame) {
-      this.#line.warn('malformed audio');
-      return;
-    }
+    const frame = parseMicFrame(bytes, this.#opus !== undefined);
+    if (!frame) this.#line.warn('malformed audio');
+    else if (this.#opus) this.#decode(this.#opus, frame);
+    else this.#hearSamples(frame);
+  }
+
+  #hearSamples(frame: MicFrame): void {
     const known = Math.max(0, this.#micAt - frame.at) * 2;
     const data = frame.data.subarray(known);
     if (data.length === 0) return;
     const at = frame.at + known / 2;
     this.#micAt = at + data.length / 2;
+    this.#capture(at, data);
+  }
+
+  /** Packets come whole, so one whose beginning is known is known. */
+  #decode(opus: PageOpus, { at, data }: MicFrame): void {
+    if (at < this.#micAt) return;
+    this.#micAt = at + opusFrame(this.#rate);
+    const samples = opus.decode(data);
+    const from = at - opusDelay(this.#rate);
+    if (samples) this.#capture(Math.max(0, from), samples.subarray(Math.max(0, -from) * 2));
+    else this.#line.warn('malformed audio');
+  }
+
+  #capture(at: number, data: Uint8Array<ArrayBuffer>): void {
     this.capture.push({ data, metadata: this.getMetadata(), timestamp: (at / this.#rate) * 1000 });
+  }
+
+  /** Sends what concerns a play: an encoder begins with it, and is emptied at its end. */
+  #order(message: ServerMessage): void {
+    this.#send(message);
+    if (!this.#opus || !this.#line.isOpen) return;
+    if (message.type === 'play') this.#opus.begin(message.from);
+    if (message.type === 'end') this.#sendAudio(message.id, this.#opus.finish());
+  }
+
+  #sendAudio(play: number, frames: readonly PlacedPacket[]): void {
+    for (const { at, data } of frames) this.#line.send(encodeFrame([play, at], data));
   }
 
   #send(message: ServerMessage<object>): void {

@@ -4,6 +4,7 @@ import { silentLogger, type Logger } from '../../core/logger.ts';
 import { patientTimer } from '../../stream/patient-timer.ts';
 import { pageCloses, type PageHello } from '../../transport/page-wire.ts';
 import { parsePageMessage } from './page-messages.ts';
+import { loadOpus, PageOpus } from './page-opus.ts';
 import { PageSocket, type PageSocketConfig } from './page-socket.ts';
 import { isNodeSocket, type DomSocketEvent, type PlatformSocket } from './platform-socket.ts';
 
@@ -29,7 +30,7 @@ export interface PageSocketsOptions<R extends PageRequest> {
   readonly maxWaiting?: number;
   /** Longest wait for a socket's hello, in milliseconds. Default: 10,000. */
   readonly helloMs?: number;
-  /** Logs refused sockets. Default: silent. */
+  /** Logs refused sockets, and pages that get linear16 instead of Opus. Default: silent. */
   readonly logger?: Logger;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
@@ -65,6 +66,7 @@ export class PageSockets<R extends PageRequest = PageRequest> implements Disposa
   readonly #options: PageSocketsOptions<R>;
   readonly #logger: Logger;
   readonly #pages = new Map<string, PageSocket>();
+  #opus: Promise<(rate: number) => PageOpus | undefined> | undefined;
   #waiting = 0;
   #isClosed = false;
 
@@ -123,18 +125,31 @@ export class PageSockets<R extends PageRequest = PageRequest> implements Disposa
   }
 
   #welcome(socket: PlatformSocket, hello: PageHello, request: R): void {
-    const { maxPages = 100, config = {}, open, logger, scheduler } = this.#options;
     if (hello.session !== undefined) {
       const page = this.#pages.get(hello.session);
       if (page?.admits(hello)) page.attach(socket, hello);
       else this.#refuse(socket, pageCloses.unknown, 'no such session');
       return;
     }
+    if (hello.audio !== 'opus' || this.#options.config?.opus === false) {
+      this.#begin(socket, hello, request);
+      return;
+    }
+    this.#waiting += 1;
+    this.#opus ??= this.#loadOpus();
+    void this.#opus.then((opus) => {
+      this.#waiting -= 1;
+      this.#begin(socket, hello, request, () => opus(hello.rate));
+    });
+  }
+
+  #begin(socket: PlatformSocket, hello: PageHello, request: R, openOpus?: () => PageOpus | undefined): void {
+    const { maxPages = 100, config = {}, open, logger, scheduler } = this.#options;
     if (this.#isClosed || this.#pages.size >= maxPages) {
       this.#refuse(socket, pageCloses.full, 'too many pages');
       return;
     }
-    const page = new PageSocket({ ...(scheduler && { scheduler }), ...config }, logger);
+    const page = new PageSocket({ ...(scheduler && { scheduler }), ...config }, logger, openOpus?.());
     this.#pages.set(page.session, page);
     page.attach(socket, hello);
     page.onCallEnded(() => this.#pages.delete(page.session));
@@ -146,6 +161,24 @@ export class PageSockets<R extends PageRequest = PageRequest> implements Disposa
       close(socket, isFull ? pageCloses.full : 1011);
       page.hangUp();
     }
+  }
+
+  /** Opens a page's codecs; without a package, or without room, the page gets linear16. */
+  async #loadOpus(): Promise<(rate: number) => PageOpus | undefined> {
+    const warn = (cause: unknown): void =>
+      this.#logger.warn(`PageSockets: linear16 instead of Opus: ${messageOf(cause)}`);
+    const open = await loadOpus().catch((cause: unknown) => {
+      warn(cause);
+      return undefined;
+    });
+    return (rate) => {
+      try {
+        return open && new PageOpus(open, rate);
+      } catch (cause) {
+        warn(cause);
+        return undefined;
+      }
+    };
   }
 
   #refuse(socket: PlatformSocket, code: number, reason: string): void {

@@ -1,20 +1,10 @@
 import { Subject, Subscription, timer, type Observable } from 'rxjs';
-import {
-  afterGreeting,
-  BufferInput,
-  Pipeline,
-  unlessToolsRun,
-  VoiceError,
-  type ListeningPolicy,
-  type OutputProvider,
-  type VoiceEvent,
-} from 'rxvoice';
+import { BufferInput, Pipeline, VoiceError, type InputProvider, type OutputProvider, type VoiceEvent } from 'rxvoice';
 import { rmsLevel } from 'rxvoice/audio';
-import { energyVad } from 'rxvoice/vad';
-import { withAnswers } from './answers.ts';
+import { RemotePipeline } from 'rxvoice/remote';
+import { briefOf, isPushToTalk, optionsOf } from './brief.ts';
 import { Caller, callerFormat } from './caller.ts';
-import { castOf, isAgent, type Choice, type Listening, type Setup } from './setup.ts';
-import { tools } from './tools.ts';
+import { castOf, choicesIn, servicesOf, talkPath, type Choice, type Setup } from './setup.ts';
 
 /** What the page shows of a model that is loading. */
 export interface Progress {
@@ -22,19 +12,12 @@ export interface Progress {
   readonly text: string;
 }
 
-/** When the user is listened to. */
-const policies: Readonly<Record<Listening, readonly ListeningPolicy[]>> = {
-  always: [],
-  'after-greeting': [afterGreeting],
-  'unless-tools-run': [unlessToolsRun],
-};
-
 /** How long the caller keeps the button after the last word, in milliseconds. */
 const releaseMs = 200;
 
 /** One conversation of the page: a pipeline, and what belongs to it. */
 export class Session {
-  readonly pipeline: Pipeline;
+  readonly pipeline: Pipeline | RemotePipeline;
   /** The sandbox's person; `undefined` where the user speaks. */
   readonly caller: Caller | undefined;
   /** Who plays: by role, for hazards and titles. */
@@ -49,36 +32,31 @@ export class Session {
 
   /** @throws VoiceError when a role is missing or a setting is refused. */
   constructor(setup: Setup, all: readonly Choice[]) {
-    const cast = castOf(setup, all, ({ name }, config) => {
-      if (name === 'BufferInput') return callerFormat;
-      if (name === 'BrowserLLM') return { onLoadProgress: (progress: unknown) => this.#onProgress(progress) };
-      if (['ThetaAgent', 'GammaAgent', 'OmicronAgent'].includes(name)) {
-        return { instructions: setup.systemPrompt, ...(setup.greeting && { greeting: setup.greeting }) };
-      }
-      if (name !== 'AlphaAgent') return {};
-      const think = { ...(config['think'] as object | undefined), prompt: setup.systemPrompt };
-      return { think, ...(setup.greeting && { greeting: setup.greeting }) };
+    const isRemote = setup.runs === 'server';
+    this.choices = choicesIn(setup, all);
+    if (isRemote) refuseLocal(choicesIn(servicesOf(setup), all));
+    const { input: ear } = setup.roles;
+    const none = { input: ear, stt: '', llm: '', tts: '', output: '' };
+    const cast = castOf(isRemote ? { ...setup, roles: none } : setup, all, (row, config) => {
+      if (row.name === 'BufferInput') return callerFormat;
+      if (row.name === 'BrowserLLM') return { onLoadProgress: (progress: unknown) => this.#onProgress(progress) };
+      return briefOf(setup, row, config);
     });
-    this.choices = cast.map(({ choice }) => choice);
     const providers = cast.map(({ provider }) => provider);
     const input = providers.find((provider) => provider instanceof BufferInput);
     this.caller = input && new Caller(input);
     this.#output = providers.find((provider): provider is OutputProvider => provider.roles.includes('output'));
-    this.isPushToTalk = this.choices.some(({ row }) => row.isPushToTalk);
-    const hasAgent = this.choices.some(({ row }) => isAgent(row));
-    const isScripted = this.choices.some(({ place, row }) => place === 'sandbox' && row.roles.includes('llm'));
-    this.pipeline = new Pipeline({
-      ...{ providers, inputEvents: true },
-      ...(this.isPushToTalk && { turnTaking: { strategy: 'manual' } }),
-      // An agent has its own words, and its own tools.
-      ...(!hasAgent && {
-        tools,
-        systemPrompt: isScripted ? withAnswers(setup.systemPrompt) : setup.systemPrompt,
-        // The sandbox's services hear words only: a cough is for others to hear.
-        ...(this.caller && { vad: energyVad() }),
-        listening: policies[setup.listening ?? 'always'],
-        ...(setup.greeting && { greeting: setup.greeting }),
-      }),
+    this.isPushToTalk = isPushToTalk(this.choices);
+    if (!isRemote) {
+      const options = optionsOf(setup, this.choices, this.caller !== undefined);
+      this.pipeline = new Pipeline({ ...{ providers, inputEvents: true }, ...options });
+      return;
+    }
+    const microphone = providers.find((provider): provider is InputProvider => provider.roles.includes('input'));
+    this.pipeline = new RemotePipeline({
+      url: `${talkPath}?${new URLSearchParams({ setup: JSON.stringify(setup) }).toString()}`,
+      ...(microphone && { microphone }),
+      audio: 'opus',
     });
   }
 
@@ -152,4 +130,12 @@ export class Session {
     const { progress = 0, text = '' } = report as { progress?: number; text?: string };
     this.#progress$.next({ fraction: progress, text });
   }
+}
+
+/** @throws VoiceError `configuration` for what a server does not have: the browser's own. */
+function refuseLocal(choices: readonly Choice[]): void {
+  const [local] = choices.filter(({ place }) => place === 'local');
+  if (!local) return;
+  const message = `${local.row.name} is in this browser: on the server, choose services of the sandbox or with your key`;
+  throw new VoiceError(message, { code: 'configuration' });
 }

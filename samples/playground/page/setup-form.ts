@@ -12,6 +12,7 @@ import {
   type FieldValue,
   type Listening,
   type Preset,
+  type Runs,
   type Setup,
 } from './setup.ts';
 
@@ -33,6 +34,7 @@ const listenings: Readonly<Record<Listening, string>> = {
   'after-greeting': 'when the greeting is over',
   'unless-tools-run': 'unless tools run',
 };
+const runnings: Readonly<Record<Runs, string>> = { page: 'in this page', server: 'on the server' };
 const defaultPrompt = 'You are a concise voice assistant. Answer in one or two short sentences, without Markdown.';
 
 /** The form in which the user chooses who plays which role, generated from the tables of providers. */
@@ -98,7 +100,8 @@ export class SetupForm {
         h('legend', {}, 'Instructions'),
         this.#text('System prompt', setup.systemPrompt, (systemPrompt) => this.#change({ systemPrompt })),
         this.#text('Greeting', setup.greeting, (greeting) => this.#change({ greeting })),
-        this.#listening(),
+        this.#select('listening', 'Listening', listenings, setup.listening),
+        this.#select('runs', 'The pipeline runs', runnings, setup.runs),
       ),
     );
   }
@@ -190,13 +193,11 @@ export class SetupForm {
     return h('label', {}, label, input);
   }
 
-  #listening(): HTMLElement {
-    const entries = Object.entries(listenings).map(([value, text]) =>
-      h('option', { value, selected: value === this.setup.listening }, text),
-    );
-    const select = h('select', { id: 'listening' }, ...entries);
-    select.addEventListener('change', () => this.#change({ listening: select.value as Listening }));
-    return h('label', {}, 'Listening', select);
+  #select(id: 'listening' | 'runs', label: string, texts: Readonly<Record<string, string>>, now?: string): HTMLElement {
+    const entries = Object.entries(texts).map(([value, text]) => h('option', { value, selected: value === now }, text));
+    const select = h('select', { id }, ...entries);
+    select.addEventListener('change', () => this.#change({ [id]: select.value }));
+    return h('label', {}, label, select);
   }
 
   #text(label: string, value: string, keep: (text: string) => void): HTMLElement {

@@ -21,6 +21,12 @@ export type FieldValue = string | number | boolean;
 /** When the user is listened to. */
 export type Listening = 'always' | 'after-greeting' | 'unless-tools-run';
 
+/** Where the pipeline runs: here, or on the server, with which this page then talks as by telephone. */
+export type Runs = 'page' | 'server';
+
+/** The path of the server's pipelines; their setup is in the query. */
+export const talkPath = '/talk';
+
 /** What the user has chosen. */
 export interface Setup {
   /** The choice's id by role; an agent stands in stt and covers llm and tts. */
@@ -31,6 +37,8 @@ export interface Setup {
   readonly greeting: string;
   /** Default: always. */
   readonly listening?: Listening;
+  /** Default: in the page. */
+  readonly runs?: Runs;
 }
 
 /** A setup that fits most people. */
@@ -168,17 +176,26 @@ function put(target: Record<string, unknown>, [first = '', ...rest]: readonly st
   put(inner, rest, value);
 }
 
+/** The part of a setup that a server plays: the services. */
+export function servicesOf(setup: Setup): Setup {
+  return { ...setup, roles: { ...setup.roles, input: '', output: '' } };
+}
+
+/** The choices of a setup, each once. */
+export function choicesIn(setup: Setup, choices: readonly Choice[]): Choice[] {
+  const ids = new Set(roles.map((role) => setup.roles[role]).filter(Boolean));
+  return [...ids].flatMap((id) => choices.find((each) => each.id === id) ?? []);
+}
+
 /** The providers of a setup, each once, with what made them. */
 export function castOf(
   setup: Setup,
   choices: readonly Choice[],
   extras: (row: ProviderRow, config: Readonly<Record<string, unknown>>) => Record<string, unknown> = () => ({}),
 ): { readonly choice: Choice; readonly provider: AnyProvider }[] {
-  const ids = new Set(roles.map((role) => setup.roles[role]).filter(Boolean));
-  return [...ids].flatMap((id) => {
-    const choice = choices.find((each) => each.id === id);
-    const type = choice && classOf(choice.row);
-    if (!choice || !type) return [];
+  return choicesIn(setup, choices).flatMap((choice) => {
+    const type = classOf(choice.row);
+    if (!type) return [];
     const config = configOf(choice, setup);
     return [{ choice, provider: new type({ ...config, ...extras(choice.row, config) }) }];
   });

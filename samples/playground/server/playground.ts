@@ -8,6 +8,7 @@ import { bundlePage, type Asset } from './bundle.ts';
 import { Forward } from './forward.ts';
 import { applyHazard, BadHazard } from './hazards.ts';
 import { recipeList, runRecipe } from './recipes.ts';
+import { Talk } from './talk.ts';
 
 /** Settings of {@link startPlayground}. */
 export interface PlaygroundOptions {
@@ -96,6 +97,10 @@ export async function startPlayground(options: PlaygroundOptions = {}): Promise<
     recipes: true,
   };
   const hosts = new Set([host, '127.0.0.1', 'localhost', '[::1]']);
+  const whole = (paths: Readonly<Record<string, string>>): Record<string, string> =>
+    Object.fromEntries(Object.entries(paths).map(([name, path]) => [name, `${url}${path}`]));
+  const origins = [...hosts].map((name) => `http://${name}:${taken}`);
+  const talk = new Talk({ sandbox: whole(services.sandbox), proxy: whole(services.proxy) }, origins);
   // A page of another name that leads here (DNS rebinding) must not reach what spends keys.
   const isOurs = ({ headers }: IncomingMessage): boolean => hosts.has((headers.host ?? '').replace(/:\d+$/, ''));
 
@@ -137,6 +142,7 @@ export async function startPlayground(options: PlaygroundOptions = {}): Promise<
   });
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (!isOurs(request)) socket.destroy();
+    else if (talk.takes(pathOf(request))) talk.upgrade(request, socket, head);
     else if (proxy.upgrade(request, socket, head)) return;
     else if (forward.takes(pathOf(request))) forward.upgrade(request, socket, head);
     else socket.destroy();
@@ -145,6 +151,7 @@ export async function startPlayground(options: PlaygroundOptions = {}): Promise<
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {
     closing ??= (async () => {
+      await talk[Symbol.asyncDispose]();
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();
       await Promise.all([proxy.dispose(), sandbox.close()]);
