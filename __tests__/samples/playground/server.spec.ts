@@ -148,7 +148,10 @@ describe('The playground’s server', () => {
   it('runs no recipe for another page', async () => {
     const headers = { origin: 'https://evil.example' };
     const response = await fetch(`${playground.url}/api/recipes/01-text`, { method: 'POST', headers });
-    expect([response.status, await response.text()]).toEqual([403, expect.stringContaining('Only the playground page')]);
+    expect([response.status, await response.text()]).toEqual([
+      403,
+      expect.stringContaining('Only the playground page'),
+    ]);
   });
 
   it('says what to do when its port is taken', async () => {
