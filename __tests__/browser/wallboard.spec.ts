@@ -45,6 +45,7 @@ describeNats('npm run phone -- --nats: the wallboard', () => {
     await page.getByRole('button', { name: 'Do it' }).click();
     await page.getByText('Done.').waitFor();
     await page.waitForFunction(() => (document.querySelector<HTMLMeterElement>('#agent-level')?.value ?? 0) > 0.1);
+    expect(await page.evaluate(() => document.querySelector<HTMLMeterElement>('#caller-level')?.value)).toBe(0);
     await lines.getByText('one moment please').waitFor();
     expect(heard(caller)).toContain('one moment please');
     for (const colorScheme of ['light', 'dark'] as const) {

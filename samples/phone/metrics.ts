@@ -37,11 +37,10 @@ export class Metrics {
   readonly calls: Counter;
   readonly callsRefused: Counter;
   readonly #collector = new Collector();
-  readonly #provider = new MeterProvider({ readers: [this.#collector] });
   readonly #delay = monitorEventLoopDelay({ resolution: 10 });
 
   constructor() {
-    this.meter = this.#provider.getMeter('phone');
+    this.meter = new MeterProvider({ readers: [this.#collector] }).getMeter('phone');
     this.callsActive = this.meter.createUpDownCounter('phone.calls.active', { description: 'Calls in progress' });
     this.calls = this.meter.createCounter('phone.calls', { description: 'Calls answered, by platform' });
     this.callsRefused = this.meter.createCounter('phone.calls.refused', { description: 'Calls refused, by reason' });
@@ -59,9 +58,9 @@ export class Metrics {
     return resourceMetrics.scopeMetrics.flatMap(({ metrics }) => metrics);
   }
 
-  async close(): Promise<void> {
+  /** Measures the process no longer; what was measured can still be read. */
+  close(): void {
     this.#delay.disable();
-    await this.#provider.shutdown();
   }
 }
 

@@ -154,7 +154,7 @@ export class Switchboard implements AsyncDisposable {
     await this.#calls.drain({ patienceMs, lastWordsMs });
     this.#server.closeAllConnections();
     if (this.#server.listening) await new Promise((resolve) => this.#server.close(resolve));
-    await this.metrics.close();
+    this.metrics.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

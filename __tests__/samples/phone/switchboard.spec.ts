@@ -220,6 +220,8 @@ describe('the switchboard', () => {
     await caller.hangUp();
     await drained;
     await expect(fetch(`${base}/healthz`)).rejects.toThrow();
+    // Its process tells its metrics until it exits.
+    expect(exposition(await switchboard.metrics.snapshot())).toContain('phone_calls_total{platform="a"} 1\n');
   });
 
   it('ends calls that do not end by themselves when its patience is over, after what is being said', async () => {
@@ -268,14 +270,14 @@ describe('the switchboard', () => {
     const lags = snapshots.map((each) => readExposition(exposition(each)).get('phone_event_loop_lag_seconds') ?? NaN);
     expect(all.get('phone_event_loop_lag_seconds')).toBe(Math.max(...lags));
     expect(Object.fromEntries(readExposition(exposition(counted(merged(snapshots)))))).toEqual(counts);
-    await Promise.all(processes.map((each) => each.close()));
+    for (const each of processes) each.close();
   });
 
   it('escapes the values of labels', async () => {
     const metrics = new Metrics();
     metrics.callsRefused.add(1, { reason: 'a "b"\nc\\d' });
     const text = exposition(await metrics.snapshot());
-    await metrics.close();
+    metrics.close();
     expect(text).toContain('phone_calls_refused_total{reason="a \\"b\\"\\nc\\\\d"} 1\n');
     expect(readExposition(text).size).toBeGreaterThan(3);
   });

@@ -58,9 +58,10 @@ const maxEventsLength = 1_000_000;
  * The server's end of a page with `rxvoice/remote`, over one WebSocket: the page serves as a telephone. No service;
  * {@link PageSockets} accepts sockets and assigns each to its page.
  *
- * The user's audio is linear16, mono, at the page's rate. Answers are converted to linear16 at `sampleRate`; a page that
- * asks for Opus exchanges that over the wire. The page reports what was heard, so positions, the history and barge-in follow its speaker. A lost socket does not end the
- * conversation: the page has `resumeMs` to return, and then plays what it missed.
+ * The user's audio is linear16, mono, at the page's rate. Answers are converted to linear16 at `sampleRate`, or for a
+ * page that asks for Opus, at 48,000 Hz; the wire then carries Opus both ways. The page reports what was heard, so
+ * positions, the history and barge-in follow its speaker. A lost socket does not end the conversation: the page has
+ * `resumeMs` to return, and then plays what it missed.
  */
 export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
   override readonly name = 'PageSocket' as const;

@@ -65,8 +65,7 @@ export class Talk implements AsyncDisposable {
 
 /** The setup that a page's address carries. @throws VoiceError `configuration` for none. */
 function setupIn({ url = '' }: IncomingMessage): Setup {
-  const text = URL.parse(url, 'http://page')?.searchParams.get('setup') ?? '';
-  const setup = URL.canParse(url, 'http://page') ? (parsed(text) as Partial<Setup> | undefined) : undefined;
+  const setup = parsed(URL.parse(url, 'http://page')?.searchParams.get('setup') ?? '') as Partial<Setup> | undefined;
   const { roles, fields, systemPrompt, greeting } = setup ?? {};
   const isWhole =
     isObject(roles) && isObject(fields) && typeof systemPrompt === 'string' && typeof greeting === 'string';
