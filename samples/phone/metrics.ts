@@ -123,5 +123,7 @@ const resource = emptyResource();
 
 /** A snapshot as Prometheus reads it, text format 0.0.4. */
 export function exposition(snapshot: Snapshot): string {
+  // The serializer's comment that there are none does not end its line.
+  if (snapshot.length === 0) return '';
   return serializer.serialize({ resource, scopeMetrics: [{ scope: { name: 'phone' }, metrics: [...snapshot] }] });
 }

@@ -8,6 +8,7 @@ export function readExposition(text: string): ReadonlyMap<string, number> {
   const values = new Map<string, number>();
   const seen = new Set<string>();
   let current = { name: '', type: '' };
+  if (text === '') return values;
   if (!text.endsWith('\n')) throw new Error('the last line does not end');
   for (const line of text
     .slice(0, -1)

@@ -273,6 +273,10 @@ describe('the switchboard', () => {
     for (const each of processes) each.close();
   });
 
+  it('is scraped before any process has told its metrics', () => {
+    expect(readExposition(exposition(merged([])))).toEqual(new Map());
+  });
+
   it('escapes the values of labels', async () => {
     const metrics = new Metrics();
     metrics.callsRefused.add(1, { reason: 'a "b"\nc\\d' });
