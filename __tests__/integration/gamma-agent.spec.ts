@@ -261,8 +261,10 @@ describe('a pipeline with GammaAgent', () => {
     };
 
     const speaking = next('speech.started');
+    // While the voice's end is unknown, so is its pace: less is remembered than was heard.
+    const synthesized = firstValueFrom(agent.audioDone$);
     tones = encodeText('tell a story', 16_000);
-    await speaking;
+    await Promise.all([speaking, synthesized]);
     // Heard on the output's own clock: a busy machine may hold it up.
     await firstValueFrom(
       output.heard$.pipe(
