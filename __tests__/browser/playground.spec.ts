@@ -38,9 +38,10 @@ describe('The playground in Chromium', () => {
   beforeEach(async () => {
     page = await browser.open({ url: playground.url });
     await page.waitForSelector('html[data-ready]');
-    await page.evaluate(() => localStorage.clear());
   });
   afterEach(async () => {
+    // What one person chose is not the next one's choice.
+    await page.evaluate(() => localStorage.clear());
     await page.close();
     expect(browser.failures).toEqual([]);
   });
