@@ -116,6 +116,8 @@ const edgeSeconds = 0.001;
 const edgeRatio = 0.012;
 /** A pause inside a tone is longer than this, in seconds; what is not is a piece out of its place. */
 const shortestPause = 0.011;
+/** A codec's smear is below this part of the power that follows: -30 dB, where Opus and AAC have -40. */
+const smearRatio = 0.001;
 /** Sound of less than this, in seconds, is too short to tell its tones. */
 const shortestClear = 0.011;
 /** Silence between two tones is 10 ms; with less than this, in seconds, a piece is missing. */
@@ -288,7 +290,8 @@ export class ModemDecoder {
         this.#fragment = joined;
         return;
       }
-      this.#damage(this.#fragment, events);
+      if (this.#isSmear(this.#fragment, burst)) this.#fragment = undefined;
+      else this.#damage(this.#fragment, events);
       this.#hear(burst, events);
       return;
     }
@@ -398,6 +401,12 @@ export class ModemDecoder {
     );
   }
 
+  /** Whether a fragment is what a lossy codec smears before an onset: the first sound in a while, far below the next. */
+  #isSmear(fragment: Burst, next: Burst): boolean {
+    const isApart = fragment.start - this.#lastEnd > breakSeconds * this.#rate;
+    return isApart && !this.#half && meanPower(fragment) < smearRatio * meanPower(next);
+  }
+
   #symbol(burst: Burst): Tone | undefined {
     const seconds = burst.samples.length / this.#rate;
     const half = measured.findIndex((each) => Math.abs(seconds - each) < toleranceSeconds);
@@ -438,6 +447,10 @@ export class ModemDecoder {
   #inputPosition(decimated: number): number {
     return Math.max(0, decimated * this.#factor);
   }
+}
+
+function meanPower({ samples }: Burst): number {
+  return samples.reduce((sum, value) => sum + value * value, 0) / samples.length;
 }
 
 function join(first: Burst, second: Burst): Burst {

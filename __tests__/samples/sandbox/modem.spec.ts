@@ -1,5 +1,6 @@
 /** Slow: hundreds of utterances are made into tones and heard again. */
 import fc from 'fast-check';
+import OpusScript from 'opusscript';
 import { createTranscoder } from 'rxvoice/audio';
 import type { AudioMetadata } from 'rxvoice/audio';
 import {
@@ -242,6 +243,20 @@ describe('the decoder', () => {
       expect(events.map(({ type }) => type)).toContain('voice');
       expect(events.map(({ type }) => type)).not.toContain('character');
     }
+  });
+
+  it('takes what Opus smears before an onset for nothing, wherever in a frame it begins', () => {
+    const rate = 48_000;
+    const opus = new OpusScript(rate, 1, OpusScript.Application.VOIP);
+    for (let offset = 0; offset < 20; offset++) {
+      const samples = join(noise(300 + offset, rate, 0.0005), encodeText('what is', rate), silence(200, rate));
+      const frames = Array.from({ length: Math.floor(samples.length / 960) }, (_, at) => {
+        const frame = writeSamples(samples.slice(at * 960, (at + 1) * 960), 'linear16');
+        return readSamples(Uint8Array.from(opus.decode(opus.encode(Buffer.from(frame), 960))), 'linear16');
+      });
+      expect([offset, decodeSamples(join(...frames), rate).text]).toEqual([offset, 'what is']);
+    }
+    opus.delete();
   });
 
   it('hears text right after noise, and silence is nothing', () => {
