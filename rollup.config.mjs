@@ -216,8 +216,9 @@ const modules = {
 const chunks = {
   audio: ['audio'],
   core: ['core', 'stream', 'text'],
+  remote: ['remote'],
   transport: ['transport'],
-  voice: ['playback', 'operators', 'providers', 'conversation', 'pipeline'],
+  voice: ['playback', 'operators', 'providers', 'conversation', 'pipeline', 'features'],
 };
 const chunkOf = Object.fromEntries(
   Object.entries(chunks).flatMap(([chunk, rooms]) => rooms.map((room) => [room, chunk])),

@@ -1,27 +1,17 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import {
-  asyncScheduler,
-  filter,
-  ReplaySubject,
-  Subject,
-  Subscription,
-  tap,
-  type Observable,
-  type SchedulerLike,
-} from 'rxjs';
+import { asyncScheduler, filter, ReplaySubject, Subject, type Observable, type SchedulerLike } from 'rxjs';
 import { publicStream } from '../core/application-code.ts';
 import { VoiceError } from '../core/errors.ts';
 import { silentLogger, type Logger } from '../core/logger.ts';
 import { OnDemand } from '../core/on-demand.ts';
-import type { DeviceEvent, InputProvider } from '../core/roles.ts';
+import type { InputProvider } from '../core/roles.ts';
 import { eventStreams, type EventStream, type StreamEvent } from '../conversation/event-streams.ts';
 import type { AgentState, VoiceEvent, VoiceEventType } from '../conversation/events.ts';
 import { Facts, stateLike } from '../pipeline/facts.ts';
-import { maxSendLength, pageRates, type PageCommand } from '../transport/page-wire.ts';
-import { RemoteCall } from './remote-call.ts';
-import type { PageOpus } from './page-opus.ts';
+import { maxSendLength, type PageCommand } from '../transport/page-wire.ts';
 import type { RemoteLink, RemoteSocket } from './remote-link.ts';
-import { PageSpeaker, type RemoteSpeaker } from './speaker.ts';
+import { RemoteSession } from './remote-session.ts';
+import type { RemoteSpeaker } from './speaker.ts';
 
 /** Options of a {@link RemotePipeline}. */
 export interface RemotePipelineOptions {
@@ -214,14 +204,18 @@ export class RemotePipeline implements AsyncDisposable {
   #begin(): RemoteSession {
     const { url, openSocket = (address: string): RemoteSocket => new WebSocket(address), workletUrl } = this.#options;
     const scheduler = this.#scheduler;
-    const { audio = 'linear16', logger = silentLogger } = this.#options;
-    const { microphone, speaker = new PageSpeaker(workletUrl, scheduler) } = this.#options;
-    const ownMicrophone = new OnDemand('RemotePipeline', async () => {
+    const { audio = 'linear16', logger = silentLogger, microphone, speaker } = this.#options;
+    const ownMicrophone = new OnDemand<InputProvider>('RemotePipeline', async () => {
       const { MicrophoneInput } = await import('../providers/input/microphone-input.ts');
       return new MicrophoneInput({ ...(workletUrl !== undefined && { workletUrl }), scheduler });
     });
-    const openMicrophone = (): Promise<InputProvider> => Promise.resolve(microphone ?? ownMicrophone.load());
-    const session: RemoteSession = new RemoteSession(openMicrophone, speaker, {
+    const ownSpeaker = new OnDemand<RemoteSpeaker>('RemotePipeline', async () => {
+      const { PageSpeaker } = await import('./speaker.ts');
+      return new PageSpeaker(workletUrl, scheduler);
+    });
+    const session: RemoteSession = new RemoteSession({
+      microphone: Promise.resolve(microphone ?? ownMicrophone.load()),
+      speaker: Promise.resolve(speaker ?? ownSpeaker.load()),
       open: () => openSocket(addressOf(url)),
       ...{ audio, logger },
       isMuted: () => this.#isMuted,
@@ -275,110 +269,6 @@ export class RemotePipeline implements AsyncDisposable {
       const at = this.#scheduler.now();
       this.#tell({ type: 'error', at, code: 'internal', message, recoverable: false, cause });
     });
-  }
-}
-
-type SessionOptions = Omit<
-  ConstructorParameters<typeof RemoteCall>[0],
-  'microphone' | 'speaker' | 'opus' | 'onWelcome' | 'onEnd'
-> & {
-  readonly audio: 'linear16' | 'opus';
-  readonly logger: Logger;
-  readonly onDevice: (type: 'input.device' | 'output.device', change: DeviceEvent) => void;
-  readonly onOver: (error: VoiceError) => void;
-};
-
-/** One conversation: the devices and the call. */
-class RemoteSession {
-  readonly started: Promise<void>;
-  /** Resolves when the devices are free. */
-  readonly closed: Promise<void>;
-  isRunning: boolean = false;
-  readonly #options: SessionOptions;
-  readonly #own = new Subscription();
-  readonly #speaker: RemoteSpeaker;
-  readonly #abort = new AbortController();
-  #call: RemoteCall | undefined;
-
-  constructor(openMicrophone: () => Promise<InputProvider>, speaker: RemoteSpeaker, options: SessionOptions) {
-    this.#options = options;
-    this.#speaker = speaker;
-    const { signal } = this.#abort;
-    const microphone = openMicrophone();
-    this.started = new Promise((resolve, reject) => {
-      signal.addEventListener('abort', () => reject(VoiceError.from(signal.reason)));
-      microphone.then((input) => this.#prepare(input, resolve)).catch(this.#fail);
-    });
-    // Callers that don't await it learn it from `link$`.
-    this.started.catch(() => undefined);
-    this.closed = new Promise((resolve) => {
-      signal.addEventListener('abort', () => {
-        microphone.then((input) => input.dispose()).then(resolve, () => resolve());
-      });
-    });
-    const change$ = speaker.device$?.pipe(tap((change) => options.onDevice('output.device', change)));
-    this.#own.add(change$?.subscribe());
-  }
-
-  command(command: PageCommand): void {
-    this.#call?.command(command);
-  }
-
-  close(error: VoiceError): void {
-    this.isRunning = false;
-    this.#call?.close();
-    this.#own.unsubscribe();
-    this.#speaker.close();
-    this.#abort.abort(error);
-  }
-
-  readonly #fail = (cause: unknown): void => this.#options.onOver(VoiceError.from(cause));
-
-  /** Asks for permission before connecting to the server. */
-  async #prepare(microphone: InputProvider, resolve: () => void): Promise<void> {
-    const { onDevice, onError } = this.#options;
-    const isOver = (): boolean => this.#abort.signal.aborted;
-    if (isOver()) return;
-    this.#own.add(microphone.errors$?.pipe(tap(onError)).subscribe());
-    this.#own.add(microphone.device$?.pipe(tap((change) => onDevice('input.device', change))).subscribe());
-    await microphone.initialize();
-    const { encoding, sampleRate, channels } = microphone.getMetadata();
-    if (encoding !== 'linear16' || channels !== 1 || !pageRates.includes(sampleRate)) {
-      const message = 'RemotePipeline: the microphone must deliver linear16, mono, at 8, 16, 24 or 48 kHz';
-      throw new VoiceError(message, { code: 'configuration' });
-    }
-    if (!isOver()) await microphone.start();
-    const opus = await this.#openOpus(sampleRate);
-    if (isOver()) return;
-    this.#call = new RemoteCall({
-      ...this.#options,
-      ...{ microphone, speaker: this.#speaker, opus },
-      onWelcome: ({ rate, audio }, isFirst) => {
-        if (!isFirst) return;
-        if (opus && audio !== 'opus') this.#lacks('the server');
-        this.#listen(rate).then(resolve).catch(this.#fail);
-      },
-      onEnd: this.#fail,
-    });
-    this.#call.open();
-  }
-
-  /** The codec is loaded by whom asks for it. */
-  async #openOpus(sampleRate: number): Promise<PageOpus | undefined> {
-    if (this.#options.audio !== 'opus') return undefined;
-    const { openOpus } = await import('./page-opus.ts');
-    const opus = await openOpus(sampleRate);
-    if (!opus) this.#lacks('this browser');
-    return opus;
-  }
-
-  #lacks(who: string): void {
-    this.#options.logger.warn(`RemotePipeline: linear16 instead of Opus, which ${who} does not have`);
-  }
-
-  async #listen(rate: number): Promise<void> {
-    await this.#speaker.open(rate);
-    this.isRunning = !this.#abort.signal.aborted;
   }
 }
 
