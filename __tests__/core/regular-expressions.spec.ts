@@ -91,7 +91,7 @@ const general = [' ', 'a', 'A', '1', '-', '.', '<', '>', '"', ':', '=', '/', '_'
 /** Pieces which an expression may begin to take again and again: its own letters, words and marks, alone and in twos. */
 function piecesFor({ source }: RegExp): Set<string> {
   const plain = source.replace(/\\u\{?[\da-f]+\}?|\\[pk]\{[^}]*\}|\\[a-zA-Z\d]/g, ' ').replace(/\\(.)/g, '$1');
-  const words = [...new Set(plain.match(/[a-z]{2,}/gi))];
+  const words = someOf([...new Set(plain.match(/[a-z]{2,}/gi))], 48);
   const marks = [...new Set(plain.match(/[^\s(|)]/g))].slice(0, 32);
   const combined = words.flatMap((word) => [
     word,
@@ -106,6 +106,12 @@ function piecesFor({ source }: RegExp): Set<string> {
   return new Set([...alone, ...alone.flatMap((each) => general.map((other) => each + other)), '<!--']);
 }
 
+/** As many as that, from the whole of a list: hundreds of phrases would make a hundred thousand texts. */
+function someOf<T>(list: readonly T[], count: number): readonly T[] {
+  const step = Math.max(1, list.length / count);
+  return list.filter((_, at) => Math.floor(at / step) !== Math.floor((at - 1) / step));
+}
+
 const ends = ['', '\0', 'x'];
 
 function msFor(expression: RegExp, text: string): number {
@@ -118,28 +124,42 @@ function msFor(expression: RegExp, text: string): number {
 
 const small = 4096;
 
+/** How long two texts took, one of them four times as long as the other. */
+interface Pace {
+  readonly shortMs: number;
+  readonly longMs: number;
+}
+
 /**
- * Whether four times as much text takes more than eight times as long, each as fast as it was in twenty rounds: a busy
- * machine slows down some of them.
+ * Each text as fast as it was in up to twenty rounds, since a busy machine slows down some of them: until the long one takes
+ * no more than eight times as long. A square takes sixteen times as long, which a few rounds tell.
  */
-function losesPace(expression: RegExp, piece: string, end: string): boolean {
+function paceOf(expression: RegExp, piece: string, end: string): Pace {
   const short = piece.repeat(small / piece.length) + end;
   const long = piece.repeat((small * 4) / piece.length) + end;
   let [shortMs, longMs] = [Infinity, Infinity];
   for (let round = 0; round < 20; round++) {
     shortMs = Math.min(shortMs, msFor(expression, short));
     longMs = Math.min(longMs, msFor(expression, long));
-    if (shortMs < 1 || longMs <= shortMs * 8) return false;
+    if (shortMs < 1 || longMs <= shortMs * 8 || (round >= 4 && longMs > shortMs * 12)) break;
   }
-  return true;
+  return { shortMs, longMs };
 }
 
-/** A text of which four times as much takes eight times as long and more; none for an expression that keeps pace. */
+/**
+ * A text of which four times as much takes eight times as long and more; none for an expression that keeps pace. On a slow
+ * machine, an expression of many words takes over a millisecond for every text: once one has kept pace, only those that take
+ * twice as long are suspects.
+ */
 function worstText(expression: RegExp): string | undefined {
+  let innocentMs = 0;
   for (const piece of piecesFor(expression)) {
     for (const end of ends) {
-      if (msFor(expression, piece.repeat(small / piece.length) + end) < 1) continue;
-      if (losesPace(expression, piece, end)) return `${piece}${piece}${piece}…${end}`;
+      const ms = msFor(expression, piece.repeat(small / piece.length) + end);
+      if (ms < 1 || ms < 2 * innocentMs) continue;
+      const { shortMs, longMs } = paceOf(expression, piece, end);
+      if (shortMs >= 1 && longMs > shortMs * 8) return `${piece}${piece}${piece}…${end}`;
+      innocentMs = Math.max(innocentMs, Math.min(ms, shortMs));
     }
   }
   return undefined;
