@@ -149,6 +149,15 @@ const behindConstants = {
   },
 };
 
+/** A file of types alone is nothing to a program. */
+const withoutEmpty = {
+  name: 'without-empty',
+  generateBundle(_options, bundle) {
+    for (const [file, { type, code }] of Object.entries(bundle))
+      if (type === 'chunk' && code.trim() === '') delete bundle[file];
+  },
+};
+
 /** Without the white space between words. */
 const dense = (code) => transformSync(code, { target: 'esnext', charset: 'utf8', minifyWhitespace: true }).code;
 
@@ -209,7 +218,7 @@ const modules = {
   hoistTransitiveImports: false,
   minifyInternalExports: false,
   manualChunks: fileOf,
-  plugins: [behindConstants, lessIndented, worklets, command],
+  plugins: [withoutEmpty, behindConstants, lessIndented, worklets, command],
 };
 
 /** Node loads few large files four times as fast as many small ones: what entries share is one file for each of these. */

@@ -10,9 +10,7 @@ import {
 } from 'rxjs';
 import type { AudioChunk, AudioFormat } from '../audio/types.ts';
 import { closeContext, keepRunning, openContext } from './audio-context.ts';
-import { decodeAudio, type OpenFile } from './decode-audio.ts';
-import { Player } from './player.ts';
-import { WorkletLine } from './worklet-line.ts';
+import type { ContextPlayer } from './context-player.ts';
 import { playbackProcessor } from './processors.ts';
 import { VoiceError } from '../core/errors.ts';
 import { OnDemand } from '../core/on-demand.ts';
@@ -51,29 +49,17 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
   protected abstract readonly elsewhere: string;
 
   readonly #device$ = new Subject<DeviceEvent>();
-  readonly #line: WorkletLine;
-  readonly #player: Player;
+  readonly #playback$ = new Subject<PlaybackEvent>();
+  /** From the first `initialize()` on. */
+  #player: ContextPlayer | undefined;
   #opened = new Subscription();
   #gain: GainNode | undefined;
+  #volume = 1;
   #isHeldBack = false;
-
-  constructor(...[config, logger]: ConstructorParameters<typeof Provider<C>>) {
-    super(config, logger);
-    this.#line = new WorkletLine({
-      onBegin: () => this.#complain(),
-      onFrozen: () => this.#reopen(),
-      scheduler: config.scheduler,
-    });
-    const load = (): Promise<OpenFile> =>
-      new OnDemand(this.name, () => import('./web-codecs.ts'))
-        .load()
-        .then(({ openInPage }) => openInPage(() => this.#line.context));
-    this.#player = new Player(this.#line, { decode$: decodeAudio(load) });
-  }
 
   /** The events of every `play()`. Hot. */
   get playback$(): Observable<PlaybackEvent> {
-    return this.handOut('playback$', this.#player.playback$);
+    return this.handOut('playback$', this.#playback$);
   }
 
   /** Whether the browser lets the audio play. Hot. */
@@ -83,12 +69,12 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
 
   /** Milliseconds of the current (or the last) `play()` that have left the speaker. */
   get positionMs(): number {
-    return this.#player.positionMs;
+    return this.#player?.positionMs ?? 0;
   }
 
   /** The device's latency, if the browser reports it. */
   get tailMs(): number {
-    return this.#player.tailMs;
+    return this.#player?.tailMs ?? 0;
   }
 
   /** The node that all audio passes through, for meters and recorders; a new one after each `initialize()`. */
@@ -97,38 +83,35 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
   }
 
   play(audio$: ObservableInput<AudioChunk>): Observable<PlaybackEvent> {
-    return defer(() => {
-      this.assertReady('play');
-      return this.#player.play(audio$);
-    });
+    return defer(() => this.#ready('play').play(audio$));
   }
 
   enqueue(chunk: AudioChunk): void {
-    this.assertReady('enqueue');
-    this.#player.enqueue(chunk);
+    this.#ready('enqueue').enqueue(chunk);
   }
 
-  flush(): Promise<void> {
-    return this.#player.flush();
+  async flush(): Promise<void> {
+    await this.#player?.flush();
   }
 
   /** Silences playback within 3 ms, with a short ramp; drops what was not heard. */
   stop(): void {
-    this.#player.stop();
+    this.#player?.stop();
   }
 
   /** Silences playback within 3 ms; `resume()` continues at the very next sample. */
   pause(): void {
-    this.#player.pause();
+    this.#player?.pause();
   }
 
   resume(): void {
-    this.#player.resume();
+    this.#player?.resume();
   }
 
   /** Sets the volume, a factor from 0 to 1. */
   setVolume(volume: number): void {
-    this.#player.setVolume(volume);
+    this.#volume = volume;
+    this.#player?.setVolume(volume);
   }
 
   /** Connects a new context's audio to its destination. */
@@ -139,15 +122,19 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
   }
 
   protected override onDispose(): Promise<void> | void {
-    this.#player.stop();
+    this.#player?.stop();
     this.#opened.unsubscribe();
     this.#gain = undefined;
   }
 
   async #open(sampleRate: number | undefined, signal?: AbortSignal): Promise<void> {
     const { name, elsewhere, config, channels } = this;
+    const loading = this.#load();
+    loading.catch(() => undefined);
+    // At once, while the user's gesture counts.
     const context = await openContext({ provider: name, elsewhere, workletUrl: config.workletUrl, sampleRate });
     try {
+      const player = await loading;
       const gain = new GainNode(context);
       await this.connect(context, gain);
       signal?.throwIfAborted();
@@ -168,23 +155,42 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
           .subscribe(),
       );
       this.#gain = gain;
-      this.#line.attach({ context, node, gain, channels });
+      player.attach({ context, node, gain, channels });
     } catch (error) {
       closeContext(context);
       throw error;
     }
   }
 
+  #ready(method: string): ContextPlayer {
+    this.assertReady(method);
+    if (this.#player) return this.#player;
+    throw this.error(`${this.name} has no player`, { code: 'internal' });
+  }
+
+  async #load(): Promise<ContextPlayer> {
+    const { name, config } = this;
+    const { ContextPlayer } = await new OnDemand(name, () => import('./context-player.ts')).load();
+    if (this.#player) return this.#player;
+    this.#player = new ContextPlayer({
+      ...{ provider: name, playback$: this.#playback$, scheduler: config.scheduler },
+      onBegin: () => this.#complain(),
+      onFrozen: () => this.#reopen(),
+    });
+    this.#player.setVolume(this.#volume);
+    return this.#player;
+  }
+
   /** Replaces a context whose clock has stopped; playback continues. */
   #reopen(): void {
-    this.#open(this.#line.context?.sampleRate).catch((cause: unknown) => this.report(VoiceError.from(cause)));
+    this.#open(this.#player?.context?.sampleRate).catch((cause: unknown) => this.report(VoiceError.from(cause)));
   }
 
   /** Publishes an event of the device. */
   protected tell(event: DeviceEvent): void {
     this.#device$.next(event);
     this.#isHeldBack = event.type === 'suspended';
-    if (this.#player.isPlaying) this.#complain();
+    if (this.#player?.isPlaying) this.#complain();
   }
 
   #complain(): void {

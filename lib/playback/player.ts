@@ -10,6 +10,8 @@ import { Play } from './play.ts';
 
 /** Options of a {@link Player}. */
 export interface PlayerOptions {
+  /** Where the events of every play go. Default: a stream of its own. */
+  readonly playback$?: Subject<PlaybackEvent>;
   /** Time between `progress` events, in milliseconds. Default: 100. */
   readonly progressMs?: number | undefined;
   /** Most audio to queue, in milliseconds. Default: 300,000. */
@@ -22,9 +24,7 @@ export interface PlayerOptions {
 export class Player {
   readonly #line: PlaybackLine;
   readonly #options: PlayerOptions;
-  readonly #playback$ = new Subject<PlaybackEvent>();
-  /** The events of every play. Hot. */
-  readonly playback$: Observable<PlaybackEvent> = this.#playback$.asObservable();
+  readonly #playback$: Subject<PlaybackEvent>;
   #play: Play | undefined;
   /** The imperative queue, while it is playing. */
   #queue$: Subject<AudioChunk | AudioMark> | undefined;
@@ -35,6 +35,12 @@ export class Player {
   constructor(line: PlaybackLine, options: PlayerOptions = {}) {
     this.#line = line;
     this.#options = options;
+    this.#playback$ = options.playback$ ?? new Subject();
+  }
+
+  /** The events of every play. Hot. */
+  get playback$(): Observable<PlaybackEvent> {
+    return this.#playback$.asObservable();
   }
 
   /** Milliseconds of the current (or the last) play that were heard. */

@@ -1,11 +1,9 @@
-import { fromEvent, map, type Observable } from 'rxjs';
 import { durationMs } from '../audio/formats.ts';
 import { FrameSplitter } from '../audio/frame-splitter.ts';
 import { Resampler } from '../audio/resampler.ts';
 import { int16Bytes, toInt16 } from '../audio/samples.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
-import type { DeviceEvent } from '../core/roles.ts';
-import { merge } from '../stream/merge.ts';
+import { capturedFormat } from './media-track.ts';
 import { captureProcessor } from './processors.ts';
 
 /** Length of a captured frame, in milliseconds. */
@@ -19,11 +17,6 @@ export interface TrackCaptureOptions {
   readonly sampleRate: number;
   /** Called with each frame: linear16, mono; `timestamp` is its offset in all that was captured. */
   readonly onChunk: (chunk: AudioChunk) => void;
-}
-
-/** The format that a {@link TrackCapture} delivers. */
-export function capturedFormat(sampleRate: number): AudioMetadata {
-  return { encoding: 'linear16', sampleRate, channels: 1, bitDepth: 16 };
 }
 
 /** How long a track may deliver nothing before silence is filled in, in milliseconds. */
@@ -144,25 +137,4 @@ function monoOf(piece: AudioData): Float32Array<ArrayBuffer> {
     for (let at = 0; at < numberOfFrames; at++) mono[at] = (mono[at] ?? 0) + (channel[at] ?? 0) / numberOfChannels;
   }
   return mono;
-}
-
-const trackEvents = { ended: 'lost', mute: 'muted', unmute: 'unmuted' } as const;
-
-/** Events of a track. */
-export function trackEvents$(track: MediaStreamTrack): Observable<DeviceEvent> {
-  const names = Object.keys(trackEvents) as (keyof typeof trackEvents)[];
-  return merge(...names.map((name) => fromEvent(track, name).pipe(map(() => ({ type: trackEvents[name] })))));
-}
-
-/**
- * Chromium feeds a remote track to Web Audio only while a media element plays it too. Returns a function that undoes
- * it.
- */
-export function holdRemoteTrack(track: MediaStreamTrack): () => void {
-  const element = new Audio();
-  element.muted = true;
-  element.srcObject = new MediaStream([track]);
-  return () => {
-    element.srcObject = null;
-  };
 }

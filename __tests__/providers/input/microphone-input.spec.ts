@@ -1,4 +1,4 @@
-import { trackEvents$ } from '../../../lib/playback/track-capture.ts';
+import { trackEvents$ } from '../../../lib/playback/media-track.ts';
 import { MicrophoneInput, type AudioChunk, type DeviceEvent, type VoiceError } from 'rxvoice';
 
 /** A microphone whose frames the test brings: what becomes of them is the class's business, not the browser's. */

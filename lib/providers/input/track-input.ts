@@ -9,8 +9,10 @@ import {
   type ContextOptions,
 } from '../../playback/audio-context.ts';
 import { resource } from '../../playback/resource.ts';
-import { capturedFormat, TrackCapture } from '../../playback/track-capture.ts';
+import { capturedFormat } from '../../playback/media-track.ts';
+import type { TrackCapture } from '../../playback/track-capture.ts';
 import { VoiceError } from '../../core/errors.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import { Provider } from '../../core/provider.ts';
 import type { DeviceEvent, InputProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
 import { Capture } from '../../playback/capture.ts';
@@ -103,7 +105,7 @@ export abstract class TrackInput<C extends TrackInputConfig> extends Provider<C>
       const message = `${this.name} cannot deliver ${this.sampleRate} Hz: use 8000, 16000, 24000 or 48000`;
       throw this.error(message, { code: 'configuration' });
     }
-    await prepareContext(this.#contextOptions);
+    await Promise.all([prepareContext(this.#contextOptions), this.#loadCapture()]);
   }
 
   protected override onDispose(): Promise<void> {
@@ -149,7 +151,7 @@ export abstract class TrackInput<C extends TrackInputConfig> extends Provider<C>
           ignoreElements(),
         );
         const capture$ = resource(
-          () => Promise.resolve(this.#openCapture(context)),
+          () => this.#openCapture(context),
           (capture) => capture.close(),
         );
         return merge(running$, capture$.pipe(switchMap((capture) => this.tracks$(capture))));
@@ -157,7 +159,12 @@ export abstract class TrackInput<C extends TrackInputConfig> extends Provider<C>
     );
   }
 
-  #openCapture(context: AudioContext): TrackCapture {
+  #loadCapture(): Promise<{ TrackCapture: typeof TrackCapture }> {
+    return new OnDemand(this.name, () => import('../../playback/track-capture.ts')).load();
+  }
+
+  async #openCapture(context: AudioContext): Promise<TrackCapture> {
+    const { TrackCapture } = await this.#loadCapture();
     return new TrackCapture({
       context,
       sampleRate: this.sampleRate,

@@ -1,5 +1,6 @@
 import { BehaviorSubject, EMPTY, finalize, ignoreElements, of, switchMap, tap, type Observable } from 'rxjs';
-import { holdRemoteTrack, trackEvents$, type TrackCapture } from '../../playback/track-capture.ts';
+import { holdRemoteTrack, trackEvents$ } from '../../playback/media-track.ts';
+import type { TrackCapture } from '../../playback/track-capture.ts';
 import { merge } from '../../stream/merge.ts';
 import { TrackInput, type TrackInputConfig } from './track-input.ts';
 

@@ -13,7 +13,7 @@ import {
 import { catchError, EMPTY, merge, startWith, type Observable } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import { ContextOutput, type ContextOutputConfig } from '../../playback/context-output.ts';
-import { capturedFormat } from '../../playback/track-capture.ts';
+import { capturedFormat } from '../../playback/media-track.ts';
 import type { CallStateChange } from '../../core/calls.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
 import { messageOf, type VoiceErrorCode, type VoiceErrorOptions } from '../../core/errors.ts';

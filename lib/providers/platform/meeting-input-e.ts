@@ -20,7 +20,8 @@ import {
 import type { AudioMetadata } from '../../audio/types.ts';
 import { closeContext, keepRunning, openContext, prepareContext } from '../../playback/audio-context.ts';
 import { resource } from '../../playback/resource.ts';
-import { capturedFormat, holdRemoteTrack, TrackCapture } from '../../playback/track-capture.ts';
+import { capturedFormat, holdRemoteTrack } from '../../playback/media-track.ts';
+import { TrackCapture } from '../../playback/track-capture.ts';
 import type { BackoffOptions } from '../../stream/backoff.ts';
 import { VoiceError } from '../../core/errors.ts';
 import { asObject, asString } from '../../core/guard.ts';
