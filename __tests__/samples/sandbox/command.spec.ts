@@ -8,6 +8,7 @@ import { startSandbox } from '../../../samples/sandbox/index.ts';
 import { decodeSamples, encodeText } from '../../../samples/sandbox/modem.ts';
 import { concatBytes, readSamples, writeSamples } from '../../../samples/sandbox/pcm.ts';
 import { sign } from '../../../samples/sandbox/phone-caller.ts';
+import { runCommand } from '../../../samples/sandbox/run-command.ts';
 
 /** A phone server that greets, answers a line with the caller's name, and hangs up when a key is pressed. */
 class Answerer implements AsyncDisposable {
@@ -125,5 +126,28 @@ describe('rxvoice sandbox', () => {
     const [second, third] = [head.indexOf('endpoint'), head.indexOf('proxyUrl')];
     for (const row of rows)
       expect(row).toMatch(new RegExp(`^\\w+ {2,}(?<=^.{${second}})http\\S+ {2,}(?<=^.{${third}})http`));
+  });
+});
+
+describe('rxvoice', () => {
+  const told = async (...args: string[]): Promise<unknown[]> => {
+    const lines: string[] = [];
+    return [await runCommand(args, (line) => lines.push(line)), ...lines];
+  };
+
+  it('says in a line which option it does not know', async () => {
+    for (const command of ['sandbox', 'call']) {
+      const unknown: unknown = expect.stringMatching(new RegExp(`^rxvoice ${command}: Unknown option '--colour'`));
+      expect(await told(command, '--colour', 'red')).toEqual([2, unknown]);
+    }
+  });
+
+  it('lists its commands to somebody who names none, or an unknown one', async () => {
+    const list: unknown = expect.stringMatching(/rxvoice sandbox[^]*rxvoice call/);
+    expect([await told(), await told('--help'), await told('cal')]).toEqual([
+      [0, list],
+      [0, list],
+      [2, list],
+    ]);
   });
 });
