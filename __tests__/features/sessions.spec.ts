@@ -77,6 +77,38 @@ describe('sessions()', () => {
     await over(house, scheduler);
   });
 
+  it('starts nobody before what was to be prepared is done, and nobody for whom it fails or who has gone', async () => {
+    const prepared = new Map<string, { readonly done: () => void; readonly fail: () => void }>();
+    const { house, open, told, scheduler } = housed({
+      prepare: (pipeline, who) => {
+        pipeline.update({ greeting: `Good day, ${who}.` });
+        return new Promise<void>((done, fail) => {
+          prepared.set(who, { done, fail: () => fail(new Error('no store')) });
+        });
+      },
+    });
+    const [ann, bob, cid] = [await open('ann'), await open('bob'), await open('cid')];
+    const said: string[] = [];
+    ann.pipeline.on('speech.created', ({ source }) => said.push(source));
+    await scheduler.advance(5_000);
+    expect([ann, bob, cid].map(({ pipeline }) => pipeline.state)).toEqual(['idle', 'idle', 'idle']);
+    const gone = cid.end();
+    prepared.get('ann')?.done();
+    prepared.get('bob')?.fail();
+    await scheduler.advance(0);
+    expect([ann.pipeline.state, said, await bob.ended, await gone]).toEqual([
+      'running',
+      ['greeting'],
+      'failed',
+      'asked',
+    ]);
+    prepared.get('cid')?.done();
+    await scheduler.advance(2_000);
+    expect(told).toEqual(['opened ann', 'opened bob', 'opened cid', 'closed cid asked', 'closed bob failed']);
+    expect(cid.pipeline.state).toBe('disposed');
+    await over(house, scheduler);
+  });
+
   it('shares the configuration and nothing else: one that ends disturbs no other', async () => {
     const { house, open, stts, callEnds, scheduler, told, ended } = housed();
     const [ann, bob] = [await open('ann'), await open('bob')];

@@ -152,6 +152,23 @@ describe('A page as a telephone, over the sandbox', () => {
     expect(user.remote.state).toBe('idle');
   }, 60_000);
 
+  it('tells a page that was never let in where to look, and one whose connection is lost that it was lost', async () => {
+    await using server = await new RemoteServer(sandbox).listen();
+    await using user = new PageUser(server.url);
+    user.isOnline = false;
+    await expect(user.remote.start()).rejects.toMatchObject({
+      code: 'connection',
+      message: 'RemotePipeline: no connection to the server (1006): it is down, or refuses this page',
+    });
+    user.isOnline = true;
+    await user.remote.start();
+    const lost = firstValueFrom(user.remote.link$.pipe(filter(({ type }) => type === 'reconnecting')));
+    server.cut();
+    expect(await lost).toMatchObject({
+      error: { message: 'RemotePipeline: the connection to the server was lost (1006)' },
+    });
+  }, 60_000);
+
   it('does what the page asks for, where the server lets it', async () => {
     await using server = await new RemoteServer(sandbox, {
       pipeline: { turnTaking: { strategy: 'manual' } },

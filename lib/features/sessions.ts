@@ -52,6 +52,11 @@ export interface SessionsOptions<R> {
    * over `config`. If it throws, so does `open()`.
    */
   readonly create: (request: R, scope: SessionScope) => PipelineOptions;
+  /**
+   * What must be done before a session's pipeline starts, such as {@link remember}. The start waits for it; if it fails,
+   * the session ends as `failed`. Default: nothing.
+   */
+  readonly prepare?: (pipeline: Pipeline, request: R) => unknown;
   /** Options shared by all sessions. Default: none. */
   readonly config?: Partial<PipelineOptions>;
   /** Most sessions at once, from 0, including those that are ending. Default: 100. */
@@ -222,15 +227,17 @@ class OpenSession<R> implements Session<R> {
   /** Why its start or end failed. */
   error: VoiceError | undefined;
   readonly #idleMs: number;
+  readonly #prepare: SessionsOptions<R>['prepare'];
   readonly #scheduler: SchedulerLike;
   readonly #own = new Subscription();
   #settle: (end: SessionEnd) => void = () => undefined;
   #closing: Promise<SessionEnd> | undefined;
 
-  constructor(id: string, request: R, { create, config, idleMs = 600_000, scheduler }: SessionsOptions<R>) {
+  constructor(id: string, request: R, { create, prepare, config, idleMs = 600_000, scheduler }: SessionsOptions<R>) {
     this.id = id;
     this.request = request;
     this.#idleMs = idleMs;
+    this.#prepare = prepare;
     this.#scheduler = scheduler ?? asyncScheduler;
     this.ended = new Promise((resolve) => {
       this.#settle = resolve;
@@ -263,7 +270,7 @@ class OpenSession<R> implements Session<R> {
   /** Starts the pipeline; the session ends with it. */
   start(): void {
     const { pipeline } = this;
-    const started = pipeline.start().then(
+    const started = this.#started().then(
       () => undefined,
       (cause: unknown) => VoiceError.from(cause),
     );
@@ -285,6 +292,12 @@ class OpenSession<R> implements Session<R> {
       tap((end) => void this.close(end, 0)),
     );
     this.#own.add(ends$.subscribe());
+  }
+
+  /** Prepared, then started, unless it was disposed meanwhile. */
+  async #started(): Promise<void> {
+    if (this.#prepare) await this.#prepare(this.pipeline, this.request);
+    await this.pipeline.start();
   }
 
   /** Ends it once, for the first reason. */

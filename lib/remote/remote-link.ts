@@ -87,8 +87,11 @@ export function messagesOf(options: LinkOptions): Observable<unknown> {
 function socketMessages({ open, onOpen }: LinkOptions): Observable<unknown> {
   return new Observable((subscriber) => {
     const socket = open();
+    // A browser keeps it from the page when the server refuses the upgrade, with 403 for example.
+    let wasOpen = false;
     socket.binaryType = 'arraybuffer';
     socket.addEventListener('open', () => {
+      wasOpen = true;
       if (!subscriber.closed) onOpen(socket);
     });
     socket.addEventListener('message', ({ data }) => subscriber.next(data));
@@ -98,7 +101,12 @@ function socketMessages({ open, onOpen }: LinkOptions): Observable<unknown> {
       if (kind && message !== undefined) subscriber.error(lost(kind, message, false, code));
       else if (code === pageCloses.full)
         subscriber.error(lost('overloaded', 'the server has no room: try later', true, code));
-      else subscriber.error(lost('connection', `the connection to the server was lost (${code})`, true, code));
+      else if (wasOpen)
+        subscriber.error(lost('connection', `the connection to the server was lost (${code})`, true, code));
+      else
+        subscriber.error(
+          lost('connection', `no connection to the server (${code}): it is down, or refuses this page`, true, code),
+        );
     });
     return () => socket.close(1000);
   });

@@ -1,9 +1,5 @@
-/** The package's command: `npx rxvoice sandbox`. */
-import { runSandbox } from './command.ts';
+/** The package's command: `npx rxvoice sandbox`, `npx rxvoice call`. */
+import { runCommand } from './run-command.ts';
 
-const [command, ...args] = process.argv.slice(2);
-if (command === 'sandbox') await runSandbox(args);
-else {
-  process.stdout.write("rxvoice sandbox [--help]: the vendors' services on this machine, without keys\n");
-  process.exitCode = command === undefined || command === '--help' ? 0 : 2;
-}
+const code = await runCommand(process.argv.slice(2));
+if (code !== undefined) process.exitCode = code;

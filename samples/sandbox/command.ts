@@ -80,11 +80,17 @@ export async function runSandbox(args: readonly string[]): Promise<void> {
 }
 
 function tell(sandbox: Sandbox, environment: NodeJS.ProcessEnv): void {
-  console.log('vendor      endpoint (with the key)                      proxyUrl (without any)');
-  for (const [name, endpoint] of Object.entries(sandbox.endpoints)) {
-    console.log(`${name.padEnd(12)}${endpoint.padEnd(45)}${sandbox.proxies[name as VendorName]}`);
-  }
+  for (const line of addressTable(sandbox)) console.log(line);
   console.log('\nThe environment of programs (`rxvoice sandbox -- command` sets it):\n');
   for (const [name, value] of Object.entries(environment)) console.log(`${name}=${value ?? ''}`);
   console.log('\nRefused requests are explained here. Ctrl-C ends it.');
+}
+
+/** Where each vendor is: lines of three columns. */
+export function addressTable({ endpoints, proxies }: Pick<Sandbox, 'endpoints' | 'proxies'>): string[] {
+  const rows = Object.entries(endpoints).map(([name, endpoint]) => [name, endpoint, proxies[name as VendorName]]);
+  const all = [['vendor', 'endpoint (with the key)', 'proxyUrl (without any)'], ...rows];
+  const width = (column: number): number => Math.max(...all.map((row) => row[column]?.length ?? 0)) + 2;
+  const [first, second] = [width(0), width(1)];
+  return all.map(([name = '', endpoint = '', proxy = '']) => name.padEnd(first) + endpoint.padEnd(second) + proxy);
 }

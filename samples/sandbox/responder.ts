@@ -5,7 +5,7 @@
  * |---|---|
  * | anything that a rule of the system prompt matches (below) | what the rule says |
  * | (the last message is a tool's result) | "get_weather says: sky sunny." for each result; a sentence as it is |
- * | something with a word of a declared tool's name ("weather" for `get_weather`) | a call of it; several for "in Paris and Rome", several tools for several words |
+ * | something with a telling word of a declared tool's name ("weather" for `get_weather`) | a call of it; several for "in Paris and Rome", several tools for several words |
  * | count to N | "1, 2, 3, …, N." |
  * | tell me a (long) story | nine sentences, always the same |
  * | say X, repeat X | "X" |
@@ -176,22 +176,12 @@ function describe(text: string): string {
     .join(', ');
 }
 
-const generic = new Set([
-  'get',
-  'set',
-  'find',
-  'look',
-  'lookup',
-  'fetch',
-  'search',
-  'make',
-  'create',
-  'do',
-  'the',
-  'current',
-  'a',
-  'of',
-]);
+/** Words of a tool's name that say nothing of what it does. */
+const generic = new Set(
+  'get set find look lookup fetch search make create do the current a of to for from with in on at by and up'.split(
+    ' ',
+  ),
+);
 
 function callsFor(said: string, { tools, choice }: Prompt): Call[] {
   const demanded = typeof choice === 'object' ? tools.filter(({ name }) => name === choice.name) : [];

@@ -121,6 +121,18 @@ describe("the sandbox's chat completions", () => {
     );
   });
 
+  it('calls a tool for a word that says what it does, and not for a preposition in its name', () => {
+    const called = (text: string): string[] =>
+      respond({
+        ...{ system: '', choice: 'auto', parallel: true, maxTokens: 100, stop: [] },
+        tools: ['transfer_to_person', 'hang_up', 'book_table_for_guests'].map((name) => ({ name, parameters: {} })),
+        turns: [{ role: 'user', text }],
+      }).calls.map(({ name }) => name);
+    expect(called('count to 40, look it up for me')).toEqual([]);
+    expect(called('please transfer me')).toEqual(['transfer_to_person']);
+    expect(called('a table, then a person')).toEqual(['transfer_to_person', 'book_table_for_guests']);
+  });
+
   it('answers by the rules that it documents', async () => {
     expect(
       await say('compatible', user('My name is Ada.'), { role: 'assistant', content: 'Hi' }, user('What is my name?')),

@@ -1,0 +1,153 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { WebSocketServer, type WebSocket } from 'ws';
+import { runCall } from '../../../samples/sandbox/call-command.ts';
+import { addressTable } from '../../../samples/sandbox/command.ts';
+import { startSandbox } from '../../../samples/sandbox/index.ts';
+import { decodeSamples, encodeText } from '../../../samples/sandbox/modem.ts';
+import { concatBytes, readSamples, writeSamples } from '../../../samples/sandbox/pcm.ts';
+import { sign } from '../../../samples/sandbox/phone-caller.ts';
+import { runCommand } from '../../../samples/sandbox/run-command.ts';
+
+/** A phone server that greets, answers a line with the caller's name, and hangs up when a key is pressed. */
+class Answerer implements AsyncDisposable {
+  readonly keys: string[] = [];
+  readonly signatures: unknown[] = [];
+  readonly #server: Server = createServer();
+  readonly #sockets = new WebSocketServer({ noServer: true });
+  readonly #status: number;
+
+  constructor(status = 101) {
+    this.#status = status;
+    this.#server.on('upgrade', (request: IncomingMessage, socket, head) => {
+      this.signatures.push(request.headers['x-twilio-signature']);
+      if (this.#status !== 101) socket.end(`HTTP/1.1 ${this.#status} No\r\nConnection: close\r\n\r\n`);
+      else this.#sockets.handleUpgrade(request, socket, head, (accepted) => this.#answer(accepted));
+    });
+  }
+
+  async listen(): Promise<string> {
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+    return `ws://127.0.0.1:${(this.#server.address() as AddressInfo).port}/call`;
+  }
+
+  #answer(socket: WebSocket): void {
+    let name = '';
+    let streamSid = '';
+    let hasAnswered = false;
+    const heard: Uint8Array[] = [];
+    const say = (text: string): void => {
+      const payload = Buffer.from(writeSamples(encodeText(text, 8000), 'mulaw')).toString('base64');
+      socket.send(JSON.stringify({ event: 'media', streamSid, media: { payload } }));
+    };
+    socket.on('message', (data) => {
+      const message = JSON.parse((data as Buffer).toString()) as {
+        readonly event: string;
+        readonly start?: { readonly streamSid: string; readonly customParameters: { readonly name?: string } };
+        readonly media?: { readonly payload: string };
+        readonly dtmf?: { readonly digit: string };
+      };
+      if (message.start) {
+        streamSid = message.start.streamSid;
+        name = message.start.customParameters.name ?? '';
+        say('Hello');
+      }
+      if (message.dtmf) {
+        this.keys.push(message.dtmf.digit);
+        if (message.dtmf.digit === '#') socket.close(1000);
+      }
+      if (!message.media || hasAnswered) return;
+      heard.push(Buffer.from(message.media.payload, 'base64'));
+      if (heard.length % 25 !== 0) return;
+      if (!decodeSamples(readSamples(concatBytes(heard), 'mulaw'), 8000).text.includes('who am I')) return;
+      hasAnswered = true;
+      say(`You are ${name}`);
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const client of this.#sockets.clients) client.terminate();
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
+
+describe('rxvoice call', () => {
+  const call = async (...args: string[]): Promise<{ readonly code: number; readonly lines: readonly string[] }> => {
+    const lines: string[] = [];
+    return { code: await runCall(args, { print: (line) => lines.push(line), speed: 10 }), lines };
+  };
+
+  it('waits for the greeting and for each answer, and prints both sides', async () => {
+    await using answerer = new Answerer();
+    const url = await answerer.listen();
+    const { code, lines } = await call(
+      url,
+      'who am I',
+      '--parameter',
+      'name=A=da',
+      '--token',
+      'secret',
+      '--patience',
+      '600000',
+    );
+    expect(lines).toEqual(['agent:  Hello', 'caller: who am I', 'agent:  You are A=da', 'The caller has hung up.']);
+    expect(code).toBe(0);
+    expect(answerer.signatures).toEqual([sign('secret', url)]);
+  }, 60_000);
+
+  it('presses keys, does not wait forever for an answer, and says when the server hangs up', async () => {
+    await using answerer = new Answerer();
+    const { lines } = await call(await answerer.listen(), '[4]', '[2#]', 'nobody hears this', '--patience', '4000');
+    expect(lines).toEqual(['agent:  Hello', 'caller: [4]', 'caller: [2#]', 'The server has hung up (1000).']);
+    expect(answerer.keys).toEqual(['4', '2', '#']);
+  }, 60_000);
+
+  it('says what a server may want that refuses the call', async () => {
+    await using answerer = new Answerer(403);
+    const { code, lines } = await call(await answerer.listen());
+    expect(lines).toEqual([
+      '31920: the server answered the upgrade with 403: does it check the signature? Pass --token, and --public-url',
+    ]);
+    expect(code).toBe(1);
+  });
+
+  it('explains itself to somebody who gives no address', async () => {
+    expect(await call()).toEqual({ code: 2, lines: [expect.stringContaining('--parameter A=B')] });
+  });
+});
+
+describe('rxvoice sandbox', () => {
+  it('prints the addresses in columns, however long a name is', async () => {
+    await using sandbox = await startSandbox();
+    const [head = '', ...rows] = addressTable(sandbox);
+    const [second, third] = [head.indexOf('endpoint'), head.indexOf('proxyUrl')];
+    for (const row of rows)
+      expect(row).toMatch(new RegExp(`^\\w+ {2,}(?<=^.{${second}})http\\S+ {2,}(?<=^.{${third}})http`));
+  });
+});
+
+describe('rxvoice', () => {
+  const told = async (...args: string[]): Promise<unknown[]> => {
+    const lines: string[] = [];
+    return [await runCommand(args, (line) => lines.push(line)), ...lines];
+  };
+
+  it('says in a line which option it does not know', async () => {
+    for (const command of ['sandbox', 'call']) {
+      const unknown: unknown = expect.stringMatching(new RegExp(`^rxvoice ${command}: Unknown option '--colour'`));
+      expect(await told(command, '--colour', 'red')).toEqual([2, unknown]);
+    }
+  });
+
+  it('lists its commands to somebody who names none, or an unknown one', async () => {
+    const list: unknown = expect.stringMatching(/rxvoice sandbox[^]*rxvoice call/);
+    expect([await told(), await told('--help'), await told('cal')]).toEqual([
+      [0, list],
+      [0, list],
+      [2, list],
+    ]);
+  });
+});
