@@ -1,3 +1,5 @@
+import type { Samples } from './samples.ts';
+
 /**
  * Sharpness of a resampler's filter. Both keep everything up to 0.9 of the lower Nyquist frequency. `strict` has no
  * aliases; `speech` costs half as much at half the latency, and content between 1.0 and 1.1 of the lower Nyquist
@@ -86,9 +88,20 @@ function greatestDivisor(a: number, b: number): number {
   return b === 0 ? a : greatestDivisor(b, a % b);
 }
 
+/** Inputs per channel that a filter computes at once: bounds its memory and fits the cache. */
+export const blockLength = 1024;
+
+/** Longer periods repeat a filter too rarely to share its coefficients. 8 to 48 kHz has 6. */
+const longestPeriod = 6;
+
+/** Whether outputs of the same phase are computed together, from a signal in lanes. */
+export function isShort({ phases, step }: FilterBank): boolean {
+  return Math.max(phases, step) <= longestPeriod;
+}
+
 /**
- * The inner loop of a resampler for one ratio, stateless. Every output is one sum in one fixed order, however many are
- * computed at once: the result is bit-identical for any framing.
+ * The inner loop of a resampler for one ratio, without a state of its own. Every output is one sum in one fixed order,
+ * however many are computed at once: the result is bit-identical for any framing.
  */
 export interface PolyphaseFilter {
   /** Outputs per period. */
@@ -99,17 +112,37 @@ export interface PolyphaseFilter {
   readonly taps: number;
   /** Lanes that the signal is distributed over: input i is in lane i mod `lanes`, at floor(i / lanes). */
   readonly lanes: number;
-  /** How far past the last input of a lane may be read; any finite values will do there. */
-  readonly overrun: number;
+  /** Length of a lane: room for {@link blockLength} inputs after those still needed, and for what is read beyond. */
+  readonly laneLength: number;
   /**
-   * Computes outputs `first` up to but excluding `end`, counted from the start of the signal, into `out` from 0 on. May
-   * overwrite up to `4 * phases` values after the last.
+   * Computes outputs `first` up to but excluding `end`, counted from the start of the signal, and writes them into every
+   * `stride`th sample of `out` from `at` on. The signal has all of its lanes, and finite values only.
    */
   compute(
-    signal: Float64Array<ArrayBuffer>,
-    laneLength: number,
+    signal: Float32Array<ArrayBuffer>,
     first: number,
     end: number,
-    out: Float64Array<ArrayBuffer>,
+    out: Samples,
+    at: number,
+    stride: number,
   ): void;
+}
+
+/** Writes `count` values from `start` on into every `stride`th sample of `out` from `at` on. */
+export function writeSamples(
+  values: Float32Array<ArrayBuffer>,
+  start: number,
+  count: number,
+  out: Samples,
+  at: number,
+  stride: number,
+): void {
+  if (out instanceof Float32Array) {
+    for (let index = 0, to = at; index < count; index++, to += stride) out[to] = values[start + index] ?? 0;
+    return;
+  }
+  for (let index = 0, to = at; index < count; index++, to += stride) {
+    const value = (values[start + index] ?? 0) * 32768;
+    out[to] = value >= 32767 ? 32767 : value <= -32768 ? -32768 : Math.round(value);
+  }
 }

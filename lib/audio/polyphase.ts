@@ -1,7 +1,17 @@
-import { buildFilterBank, type FilterBank, type PolyphaseFilter, type ResamplerQuality } from './filter-bank.ts';
+import {
+  blockLength,
+  buildFilterBank,
+  isShort,
+  writeSamples,
+  type FilterBank,
+  type PolyphaseFilter,
+  type ResamplerQuality,
+} from './filter-bank.ts';
+import type { Samples } from './samples.ts';
+import { simdFilter } from './simd-filter.ts';
 
-/** Longer periods repeat a filter too rarely to share its coefficients. 8 to 48 kHz has 6. */
-const longestPeriod = 6;
+/** A block's results; shared, as nothing else runs meanwhile. */
+let scratch: Float32Array<ArrayBuffer> = new Float32Array(0);
 
 const kept = 16;
 const cache = new Map<string, PolyphaseFilter>();
@@ -19,7 +29,18 @@ export function polyphaseFilter(from: number, to: number, quality: ResamplerQual
 
 function createFilter(from: number, to: number, quality: ResamplerQuality): PolyphaseFilter {
   const bank = buildFilterBank(from, to, quality);
-  return Math.max(bank.phases, bank.step) <= longestPeriod ? new LanewiseFilter(bank) : new RowwiseFilter(bank);
+  return simdFilter(bank) ?? plainFilter(bank);
+}
+
+/** The filter in JavaScript. */
+export function plainFilter(bank: FilterBank): PolyphaseFilter {
+  return isShort(bank) ? new LanewiseFilter(bank) : new RowwiseFilter(bank);
+}
+
+/** The scratch, so long at least: the loops overshoot by up to four periods. */
+function room(length: number): Float32Array<ArrayBuffer> {
+  if (scratch.length < length) scratch = new Float32Array(length);
+  return scratch;
 }
 
 /**
@@ -31,7 +52,7 @@ class LanewiseFilter implements PolyphaseFilter {
   readonly step: number;
   readonly taps: number;
   readonly lanes: number;
-  readonly overrun: number;
+  readonly laneLength: number;
   /** For each phase and lane, the filter's coefficients. */
   readonly #rows: Float64Array<ArrayBuffer>;
   readonly #rowLength: number;
@@ -45,7 +66,7 @@ class LanewiseFilter implements PolyphaseFilter {
     this.step = step;
     this.taps = taps;
     this.lanes = step;
-    this.overrun = length + 8;
+    this.laneLength = Math.ceil((blockLength + taps + step) / step) + length + 8;
     this.#rowLength = length;
     this.#rows = new Float64Array(phases * step * length);
     this.#starts = new Int32Array(phases * step);
@@ -71,13 +92,15 @@ class LanewiseFilter implements PolyphaseFilter {
   }
 
   compute(
-    signal: Float64Array<ArrayBuffer>,
-    laneLength: number,
+    signal: Float32Array<ArrayBuffer>,
     first: number,
     end: number,
-    out: Float64Array<ArrayBuffer>,
+    out: Samples,
+    at: number,
+    stride: number,
   ): void {
-    const { phases, step } = this;
+    const { phases, step, laneLength } = this;
+    const results = room(end - first + 4 * phases);
     const rows = this.#rows;
     const rowLength = this.#rowLength;
     const starts = this.#starts;
@@ -129,13 +152,14 @@ class LanewiseFilter implements PolyphaseFilter {
             x2 = x6;
           }
         }
-        const at = period * phases + phase - first;
-        out[at] = a;
-        out[at + phases] = b;
-        out[at + 2 * phases] = c;
-        out[at + 3 * phases] = d;
+        const to = period * phases + phase - first;
+        results[to] = a;
+        results[to + phases] = b;
+        results[to + 2 * phases] = c;
+        results[to + 3 * phases] = d;
       }
     }
+    writeSamples(results, 0, end - first, out, at, stride);
   }
 }
 
@@ -148,7 +172,7 @@ class RowwiseFilter implements PolyphaseFilter {
   readonly step: number;
   readonly taps: number;
   readonly lanes: number = 1;
-  readonly overrun: number;
+  readonly laneLength: number;
   /** The filters, with zeros before, between and after them. */
   readonly #rows: Float64Array<ArrayBuffer>;
   /** Where the inputs of each output of a period start, plus three outputs of the next period. */
@@ -161,7 +185,7 @@ class RowwiseFilter implements PolyphaseFilter {
     this.step = step;
     this.taps = taps;
     const padding = Math.ceil((3 * step) / phases) + 2;
-    this.overrun = padding + 8;
+    this.laneLength = blockLength + taps + step + padding + 8;
     const stride = taps + padding;
     this.#rows = new Float64Array(phases * stride + padding);
     for (let phase = 0; phase < phases; phase++) {
@@ -172,19 +196,21 @@ class RowwiseFilter implements PolyphaseFilter {
   }
 
   compute(
-    signal: Float64Array<ArrayBuffer>,
-    _laneLength: number,
+    signal: Float32Array<ArrayBuffer>,
     first: number,
     end: number,
-    out: Float64Array<ArrayBuffer>,
+    out: Samples,
+    at: number,
+    stride: number,
   ): void {
     const { taps, phases, step } = this;
+    const results = room(end - first + 4 * phases);
     const rows = this.#rows;
     const starts = this.#starts;
     const reads = this.#reads;
     let phase = first % phases;
     let period = ((first - phase) / phases) * step;
-    for (let at = 0; at < end - first; at += 4) {
+    for (let to = 0; to < end - first; to += 4) {
       const start = starts[phase] ?? 0;
       let p = (period + start) | 0;
       const stop = (period + taps + (starts[phase + 3] ?? 0)) | 0;
@@ -213,11 +239,12 @@ class RowwiseFilter implements PolyphaseFilter {
         qc = (qc + 2) | 0;
         qd = (qd + 2) | 0;
       }
-      out[at] = a;
-      out[at + 1] = b;
-      out[at + 2] = c;
-      out[at + 3] = d;
+      results[to] = a;
+      results[to + 1] = b;
+      results[to + 2] = c;
+      results[to + 3] = d;
       for (phase += 4; phase >= phases; phase -= phases) period += step;
     }
+    writeSamples(results, 0, end - first, out, at, stride);
   }
 }

@@ -1,4 +1,4 @@
-import { canResample, type ResamplerQuality, type PolyphaseFilter } from './filter-bank.ts';
+import { blockLength, canResample, type ResamplerQuality, type PolyphaseFilter } from './filter-bank.ts';
 import { polyphaseFilter } from './polyphase.ts';
 import type { Samples } from './samples.ts';
 
@@ -9,12 +9,6 @@ export interface ResamplerOptions {
   /** Default: `speech`. */
   readonly quality?: ResamplerQuality;
 }
-
-/** Samples per channel processed at once: bounds memory and fits the cache. */
-const blockLength = 1024;
-
-/** A block's results; shared, as nothing else runs meanwhile. */
-let scratch: Float64Array<ArrayBuffer> = new Float64Array(0);
 
 /**
  * A streaming, band-limited sample rate converter: a polyphase filter with a Kaiser window. State carries over between
@@ -36,8 +30,7 @@ export class Resampler {
   /** Interleaved channels. */
   readonly channels: number;
   readonly #filter: PolyphaseFilter | undefined;
-  readonly #signals: readonly Float64Array<ArrayBuffer>[];
-  readonly #laneLength: number;
+  readonly #signals: readonly Float32Array<ArrayBuffer>[];
   /** Samples in each channel's signal. */
   #filled: number = 0;
   /** The next output, counted from the start of the signal still held. */
@@ -59,9 +52,8 @@ export class Resampler {
     this.to = to;
     this.channels = channels;
     this.#filter = from === to ? undefined : polyphaseFilter(from, to, quality);
-    const { lanes, step, taps, overrun } = this.#filter ?? { lanes: 0, step: 0, taps: 0, overrun: 0 };
-    this.#laneLength = lanes && Math.ceil((blockLength + taps + step) / lanes) + overrun;
-    this.#signals = Array.from({ length: channels }, () => new Float64Array(lanes * this.#laneLength));
+    const { lanes, laneLength } = this.#filter ?? { lanes: 0, laneLength: 0 };
+    this.#signals = Array.from({ length: channels }, () => new Float32Array(lanes * laneLength));
     this.reset();
   }
 
@@ -124,21 +116,17 @@ export class Resampler {
   }
 
   /** Distributes input over the lanes of each channel's signal. */
-  #append(samples: Samples, start: number, length: number, { lanes }: PolyphaseFilter): void {
+  #append(samples: Samples, start: number, length: number, { lanes, laneLength }: PolyphaseFilter): void {
     const { channels } = this;
-    const scale = this.#float ? 1 : 1 / 32768;
-    for (const [channel, signal] of this.#signals.entries()) {
-      let lane = this.#filled % lanes;
-      let to = lane * this.#laneLength + Math.floor(this.#filled / lanes);
-      const end = (start + length) * channels;
-      for (let from = start * channels + channel; from < end; from += channels) {
-        const value = (samples[from] ?? 0) * scale;
-        signal[to] = value - value === 0 ? value : 0;
-        to += this.#laneLength;
-        if (++lane === lanes) {
-          lane = 0;
-          to -= lanes * this.#laneLength - 1;
-        }
+    const end = (start + length) * channels;
+    for (let channel = 0; channel < channels; channel++) {
+      const signal = this.#signals[channel];
+      for (let nth = 0; signal && nth < lanes; nth++) {
+        const place = this.#filled + nth;
+        const to = (place % lanes) * laneLength + Math.floor(place / lanes);
+        const from = (start + nth) * channels + channel;
+        if (samples instanceof Float32Array) readFloats(samples, from, end, lanes * channels, signal, to);
+        else readIntegers(samples, from, end, lanes * channels, signal, to);
       }
     }
     this.#filled += length;
@@ -148,24 +136,19 @@ export class Resampler {
    * Writes available output to `out` from `written` on, drops input that is no longer needed, and returns the count.
    */
   #compute(filter: PolyphaseFilter, out: Samples, written: number): number {
-    const { phases, step, taps, lanes } = filter;
+    const { phases, step, taps, lanes, laneLength } = filter;
     const end = Math.max(this.#next, Math.ceil(((this.#filled - taps + 1) * phases) / step));
     const count = end - this.#next;
     if (count === 0) return 0;
-    if (scratch.length < count + 4 * phases) scratch = new Float64Array(count + 4 * phases);
     const { channels } = this;
     const periods = Math.floor(end / phases);
-    for (const [channel, signal] of this.#signals.entries()) {
-      filter.compute(signal, this.#laneLength, this.#next, end, scratch);
-      const at = written * channels + channel;
-      if (out instanceof Float32Array) writeFloats(scratch, count, out, at, channels);
-      else writeIntegers(scratch, count, out, at, channels);
-      const gone = (periods * step) / lanes;
-      const left = Math.ceil(this.#filled / lanes);
-      for (let lane = 0; lane < lanes; lane++) {
-        const base = lane * this.#laneLength;
-        signal.copyWithin(base, base + gone, base + left);
-      }
+    const gone = (periods * step) / lanes;
+    const left = Math.ceil(this.#filled / lanes);
+    for (let channel = 0; channel < channels; channel++) {
+      const signal = this.#signals[channel];
+      if (!signal) continue;
+      filter.compute(signal, this.#next, end, out, written * channels + channel, channels);
+      for (let base = 0; base < signal.length; base += laneLength) signal.copyWithin(base, base + gone, base + left);
     }
     this.#filled -= periods * step;
     this.#next = end - periods * phases;
@@ -173,13 +156,30 @@ export class Resampler {
   }
 }
 
-function writeFloats(values: Float64Array, count: number, out: Float32Array, start: number, channels: number): void {
-  for (let index = 0, at = start; index < count; index++, at += channels) out[at] = values[index] ?? 0;
+/** Reads every `stride`th sample from `from` up to `end`. Sums truncated to int32 (`| 0`) skip the overflow check. */
+function readFloats(
+  samples: Float32Array,
+  from: number,
+  end: number,
+  stride: number,
+  signal: Float32Array,
+  to: number,
+): void {
+  for (let at = from | 0; at < end; at = (at + stride) | 0, to = (to + 1) | 0) {
+    const value = samples[at] ?? 0;
+    signal[to] = Math.abs(value) < Infinity ? value : 0;
+  }
 }
 
-function writeIntegers(values: Float64Array, count: number, out: Int16Array, start: number, channels: number): void {
-  for (let index = 0, at = start; index < count; index++, at += channels) {
-    const value = (values[index] ?? 0) * 32768;
-    out[at] = value >= 32767 ? 32767 : value <= -32768 ? -32768 : Math.round(value);
+function readIntegers(
+  samples: Int16Array,
+  from: number,
+  end: number,
+  stride: number,
+  signal: Float32Array,
+  to: number,
+): void {
+  for (let at = from | 0; at < end; at = (at + stride) | 0, to = (to + 1) | 0) {
+    signal[to] = (samples[at] ?? 0) / 32768;
   }
 }
