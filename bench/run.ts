@@ -58,6 +58,7 @@ export function readFlags(args: readonly string[]): BenchFlags {
   if (unknown.length > 0) throw new Error(`--only: there is no ${unknown.join(', ')}. There are ${ids.join(', ')}`);
   const { json, gates, quick, write, profile, 'heap-profile': heapProfile, peer } = values;
   if (profile && heapProfile) throw new Error('--profile and --heap-profile disturb each other: one at a time');
+  if (write && (profile || heapProfile)) throw new Error('--write: recording costs time, its figures do not count');
   return { json, gates, quick, write, profile, heapProfile, only, peer };
 }
 

@@ -22,7 +22,7 @@ describe('the reader of profiles', () => {
       ...{ unit: 'ms', total: 6 },
       functions: [
         { name: 'pump  lib/stream/a.ts:9', value: 5 },
-        { name: 'next  node_modules/rxjs/dist/cjs/internal/Subject.js:1', value: 1 },
+        { name: 'next  rxjs/dist/cjs/internal/Subject.js:1', value: 1 },
       ],
       places: [
         { name: 'lib/stream', value: 5 },

@@ -27,6 +27,7 @@ describe('the flags of npm run bench', () => {
   it('are refused when there is no such flag, or when two disturb each other', () => {
     expect(() => readFlags(['--fast'])).toThrow('--fast');
     expect(() => readFlags(['--profile', '--heap-profile'])).toThrow('one at a time');
+    expect(() => readFlags(['--write', '--profile'])).toThrow('do not count');
   });
 });
 
@@ -56,6 +57,11 @@ describe('a run of the benchmarks', () => {
     const outcome = await run([set(measured('P8 speech', 1), measured('P8 strict', 0.1))], '--only', 'P8');
     expect(outcome.results.map(({ verdict }) => verdict)).toEqual(['goal', 'below']);
     expect(summary(outcome).passes).toBe(true);
+  });
+
+  it('fails when the value of a row without a gate is none', async () => {
+    const outcome = await run([set(measured('P8 speech', 1), measured('P8 strict', NaN))], '--only', 'P8');
+    expect(summary(outcome).passes).toBe(false);
   });
 
   it('fails when a row that was asked for is not measured', async () => {

@@ -60,7 +60,8 @@ export function sharesOf(profile: CpuProfile | HeapProfile, originOf: (frame: Ca
   const add = (frame: CallFrame, value: number): void => {
     if (value === 0 || frame.functionName === '(idle)') return;
     const { file, line } = originOf(frame);
-    const name = `${frame.functionName || '(anonymous)'}${file ? `  ${file}:${line}` : ''}`;
+    const shown = file.replace(/^.*node_modules\//, '');
+    const name = `${frame.functionName || '(anonymous)'}${shown ? `  ${shown}:${line}` : ''}`;
     functions.set(name, (functions.get(name) ?? 0) + value);
     const place = placeOf(file, frame.functionName);
     places.set(place, (places.get(place) ?? 0) + value);
