@@ -1,22 +1,53 @@
-/** One line of the benchmark's output (the table of benchmarks is in docs). */
-export interface BenchResult {
-  /** The benchmark's row, such as `P1`. */
-  readonly id: string;
-  readonly name: string;
-  /** What `value`, `gate` and `goal` count. A `ratio` compares with a peer or the floor in the same run. */
-  readonly unit: string;
+import type { Row } from './rows.ts';
+
+/** Who does the same job in one run: by hand, a peer's build, the library. */
+export type Contender = 'floor' | 'peer' | 'rxvoice';
+
+/** The absolute figures of each contender. */
+export type Figures = Readonly<Partial<Record<Contender, number>>>;
+
+/** What a benchmark found for a row of the table in rows.ts. */
+export interface Measured {
+  /** The row's `key`. */
+  readonly row: string;
   readonly value: number;
-  /** CI fails on the wrong side of it. */
-  readonly gate: number;
-  readonly goal: number;
-  /** Which side is the right one. Default: `higher`. */
-  readonly better?: 'higher' | 'lower';
   /** The absolute figures behind the value, for people. */
   readonly detail: string;
+  /** Which of several, in a row that is measured for each of them. */
+  readonly of?: string;
+  /** The same as absolute figures side by side, in `figuresUnit`. */
+  readonly figures?: Figures;
+  readonly figuresUnit?: string;
 }
 
-/** Whether a result is on the right side of a limit. */
-export function reaches({ value, better = 'higher' }: BenchResult, limit: number): boolean {
+/** How much is measured, and what beside the library. */
+export interface BenchOptions {
+  /** Less of everything, for a first look. Default: false. */
+  readonly quick?: boolean | undefined;
+  /** The program of a peer's build, measured beside floor and library. Default: none. */
+  readonly peer?: string | undefined;
+}
+
+/** A row that is a ratio to the floor, of absolute figures. */
+export function toFloor(row: string, figures: Figures, figuresUnit: string, note: string = ''): Measured {
+  const { rxvoice = NaN, floor = NaN } = figures;
+  return { row, value: rxvoice / floor, figures, figuresUnit, detail: detailOf(figures, figuresUnit, note) };
+}
+
+/** A row whose value is the library's own figure; a peer's may stand beside it. */
+export function absolute(row: string, figures: Figures, figuresUnit: string, note: string = ''): Measured {
+  const { rxvoice = NaN } = figures;
+  return { row, value: rxvoice, figures, figuresUnit, detail: detailOf(figures, figuresUnit, note) };
+}
+
+function detailOf(figures: Figures, unit: string, note: string): string {
+  const each = Object.entries(figures).map(([name, figure]) => `${name} ${figure.toFixed(2)}`);
+  return [`${each.join(', ')} ${unit}`, ...(note ? [note] : [])].join('; ');
+}
+
+/** Whether a value is on the right side of a row's limit; of no limit, any value is. */
+export function reaches({ better }: Pick<Row, 'better'>, value: number, limit: number | undefined): boolean {
+  if (limit === undefined) return true;
   return better === 'higher' ? value >= limit : value <= limit;
 }
 
@@ -27,6 +58,10 @@ export function median(values: readonly number[]): number {
   const low = sorted[Math.ceil(middle) - 1] ?? NaN;
   return (low + (sorted[Math.floor(middle)] ?? low)) / 2;
 }
+
+/** The value below which such a share of all lies, 0 to 1. */
+export const percentile = (values: readonly number[], share: number): number =>
+  [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? NaN;
 
 /** How {@link race} measures. */
 export interface RaceOptions {

@@ -2,29 +2,22 @@
  * What an application pays: minified and gzipped browser bundles of `dist` (benchmarks P19 to P21, P28). Counted is what the
  * page loads at first; what the library loads later, on demand, is named beside it. A figure above its gate fails, and so
  * does a feature that the combination does not import and yet loads, at first or later.
- * `--json` prints the figures, `--files` also what the combination is made of.
+ * `--json` prints the figures, `--files` also what the combination is made of; `--limited` leaves out what has no limit.
  */
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
+import { rowOf } from '../bench/rows.ts';
 import { bundlers } from './bundlers.mjs';
 import { root } from './lib.mjs';
 
-/** What fails (`gate`) and what the project aims at (`goal`), in bytes. */
-const aims = {
-  all: { gate: 52_000, goal: 45_000 },
-  /** A provider by itself, without RxJS: one on a socket, and one that makes requests or has no wire. */
-  alone: { websocket: { gate: 11_000, goal: 8_000 }, rest: { gate: 8_000, goal: 6_000 } },
-  /** One more in the combination; agents, phones and meetings bring twice as much. */
-  more: { gate: 2_500, goal: 1_500 },
-  /** A page of a pipeline that runs on a server (P28). */
-  remote: { gate: 15_000, goal: 12_000 },
-  /** A page that writes and reads, with a service's model (P28). */
-  text: { gate: 24_000, goal: 20_000 },
+/** What fails (`gate`) and what the project aims at (`goal`), in bytes: the table of benchmarks says so. */
+const aim = (row) => {
+  const { gate, goal } = rowOf(row);
+  return { row, gate: 1000 * gate, goal: 1000 * goal };
 };
-const twice = ({ gate, goal }) => ({ gate: 2 * gate, goal: 2 * goal });
 const isBig = (kind) => kind === 'agent' || kind === 'platform';
 
 const combination = ['Pipeline', 'AlphaSTT', 'MuLLM', 'AlphaTTS', 'MicrophoneInput', 'BrowserAudioOutput'];
@@ -112,10 +105,10 @@ for (const file of readdirSync('dist/providers', { recursive: true }).filter((ea
 }
 
 const rows = [];
-const add = (id, name, { bytes, later }, aim) => rows.push({ id, name, bytes, later, ...aim });
+const add = (id, name, { bytes, later }, limits) => rows.push({ id, name, bytes, later, ...limits });
 const all = await measure(combination);
 const own = await measure(combination, ['rxjs']);
-add('P19', `${combination.join(' + ')}, RxJS included`, all, aims.all);
+add('P19', `${combination.join(' + ')}, RxJS included`, all, aim('P19'));
 add('P19', 'the same without RxJS', own, {});
 const ownLater = all.later.filter((path) => path.startsWith('dist/'));
 add('P19', 'the combination with RxJS and what it may load later', await measure(combination, [], ownLater), {});
@@ -127,7 +120,8 @@ writeFileSync(
   page,
   `import { ${combination.join(', ')} } from '../../dist/index.js';\nglobalThis.used = [${combination.join(', ')}];`,
 );
-for (const [name, firstLoad] of Object.entries(bundlers)) {
+const asked = process.argv.includes('--limited') ? [] : Object.entries(bundlers);
+for (const [name, firstLoad] of asked) {
   const { files } = await firstLoad(page, folder);
   const bytes = files.reduce((sum, code) => sum + gzipSync(code, { level: 9 }).length, 0);
   add(
@@ -140,12 +134,11 @@ for (const [name, firstLoad] of Object.entries(bundlers)) {
 for (const { name, kind } of providers.filter((each) => !combination.includes(each.name))) {
   const more = await measure([...combination, name]);
   const later = more.later.filter((path) => !all.later.includes(path));
-  const aim = isBig(kind) ? twice(aims.more) : aims.more;
-  add('P21', `${name}, one more`, { bytes: more.bytes - all.bytes, later }, aim);
+  add('P21', `${name}, one more`, { bytes: more.bytes - all.bytes, later }, aim(isBig(kind) ? 'P21 big' : 'P21 more'));
 }
 const textOnly = ['Pipeline', 'TextInput', 'MuLLM', 'TextOutput'];
-add('P28', `${textOnly.join(' + ')}, without RxJS`, await measure(textOnly, ['rxjs']), aims.text);
-add('P28', 'rxvoice/remote, without RxJS', await measure([], ['rxjs'], ['dist/remote/index.js']), aims.remote);
+add('P28', `${textOnly.join(' + ')}, without RxJS`, await measure(textOnly, ['rxjs']), aim('P28 text'));
+add('P28', 'rxvoice/remote, without RxJS', await measure([], ['rxjs'], ['dist/remote/index.js']), aim('P28 remote'));
 for (const { name } of providers) {
   const bundle = await measure([name], ['rxjs']);
   // Its socket may be among what is loaded later.
@@ -155,7 +148,7 @@ for (const { name } of providers) {
     bundle.later.filter((path) => path.startsWith('dist/')),
   );
   const onSocket = files.some(({ file }) => file.includes('transport/reconnecting-socket'));
-  add('P20', `${name} alone, without RxJS`, bundle, aims.alone[onSocket ? 'websocket' : 'rest']);
+  add('P20', `${name} alone, without RxJS`, bundle, aim(onSocket ? 'P20 socket' : 'P20 rest'));
 }
 
 // What a pipeline pays for features that it does not import: nothing.

@@ -1,6 +1,6 @@
 import alawmulaw from 'alawmulaw';
 import { decodeMulaw, encodeMulaw } from 'rxvoice/audio';
-import { race, type BenchResult } from '../harness.ts';
+import { race, type Measured } from '../harness.ts';
 
 const second = 8000;
 const frame = 160;
@@ -10,7 +10,7 @@ const frames = Array.from({ length: second / frame }, (_, at) => voice.subarray(
 const codedFrames = Array.from({ length: second / frame }, (_, at) => coded.subarray(at * frame, (at + 1) * frame));
 
 /** P1 and P2: G.711 against npm alawmulaw. Every call does one second of audio. */
-export function run(): Promise<BenchResult[]> {
+export function run(): Promise<Measured[]> {
   const bytes = new Uint8Array(frame);
   const samples = new Int16Array(frame);
   const whole = race({ ours: () => encodeMulaw(voice), theirs: () => alawmulaw.mulaw.encode(voice) });
@@ -29,39 +29,10 @@ export function run(): Promise<BenchResult[]> {
       .map(([name, each]) => `${name} ${Math.round(1e9 / each).toLocaleString('en')}`)
       .join(', ') + ' x real time';
   return Promise.resolve([
-    {
-      id: 'P1',
-      name: 'mu-law encode, one second a call, to alawmulaw',
-      ...ratio(whole.ratio('ours', 'theirs'), 1.5, 2),
-      detail: speed(whole.ns),
-    },
-    {
-      id: 'P2',
-      name: 'mu-law encode, 20 ms frames',
-      ...ratio(encode.ratio('ours', 'theirs'), 1, 1.3),
-      detail: speed(encode.ns),
-    },
-    {
-      id: 'P2',
-      name: 'mu-law decode, 20 ms frames',
-      ...ratio(decode.ratio('ours', 'theirs'), 1, 1.3),
-      detail: speed(decode.ns),
-    },
-    {
-      id: 'P2',
-      name: 'mu-law encode into a buffer',
-      ...ratio(encode.ratio('reused', 'theirs'), 1, 2.5),
-      detail: speed(encode.ns),
-    },
-    {
-      id: 'P2',
-      name: 'mu-law decode into a buffer',
-      ...ratio(decode.ratio('reused', 'theirs'), 1, 2.5),
-      detail: speed(decode.ns),
-    },
+    { row: 'P1', value: whole.ratio('ours', 'theirs'), detail: speed(whole.ns) },
+    { row: 'P2 encode', value: encode.ratio('ours', 'theirs'), detail: speed(encode.ns) },
+    { row: 'P2 decode', value: decode.ratio('ours', 'theirs'), detail: speed(decode.ns) },
+    { row: 'P2 encode into', value: encode.ratio('reused', 'theirs'), detail: speed(encode.ns) },
+    { row: 'P2 decode into', value: decode.ratio('reused', 'theirs'), detail: speed(decode.ns) },
   ]);
-}
-
-function ratio(value: number, gate: number, goal: number): Pick<BenchResult, 'unit' | 'value' | 'gate' | 'goal'> {
-  return { unit: 'ratio', value, gate, goal };
 }

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';
+import type { Voice } from './control.ts';
 
 /** Moments of one turn, in milliseconds on the world's one clock. */
 export type Moment =
@@ -10,7 +11,21 @@ export type Moment =
 export interface WorldOptions {
   /** How long the voice takes to accept a connection, in milliseconds. Default: 0. */
   readonly handshakeMs?: number;
+  /** What the voice sends. Default: `mulaw`. */
+  readonly voice?: Voice;
 }
+
+/** How long the system under test has for anything, in milliseconds: one that never does it fails, with a name for it. */
+export const patienceMs = 10_000;
+
+/** How much of its voice a {@link World} sends at a time, in milliseconds. */
+export const pieceMs = 200;
+
+/** A piece of each voice: a tone. What it costs does not depend on what it says. */
+const pieces: Readonly<Record<Voice, Buffer>> = {
+  mulaw: Buffer.alloc(8 * pieceMs, 0x7f),
+  linear16: Buffer.from(Int16Array.from({ length: 24 * pieceMs }, (_, at) => 8000 * Math.sin(at * 0.1)).buffer),
+};
 
 /** The services and the telephone at the other end of one call: all clocks are here. */
 export class World {
@@ -30,9 +45,10 @@ export class World {
   heardBytes = 0;
   /** The call, once it was dialled. */
   phone: Call | undefined;
-  readonly audio: Buffer = Buffer.alloc(1_600, 0x7f);
+  readonly #voice: Voice;
 
-  private constructor({ handshakeMs = 0 }: WorldOptions) {
+  private constructor({ handshakeMs = 0, voice = 'mulaw' }: WorldOptions) {
+    this.#voice = voice;
     this.#http.on('upgrade', (request, socket, head) => {
       const isListener = request.url?.startsWith('/v1/listen') ?? false;
       const accept = (): void => {
@@ -56,9 +72,20 @@ export class World {
     return (this.#http.address() as AddressInfo).port;
   }
 
-  /** When something happens next. */
+  /** When something happens next. Rejects when it does not. */
   next(moment: Moment): Promise<number> {
-    return new Promise((resolve) => this.#waiting.set(moment, resolve));
+    const happened = new Promise<number>((resolve, reject) => {
+      const tooLong = setTimeout(() => {
+        reject(new Error(`The system under test did not get to "${moment}" within ${patienceMs / 1000} s`));
+      }, patienceMs);
+      this.#waiting.set(moment, (at) => {
+        clearTimeout(tooLong);
+        resolve(at);
+      });
+    });
+    // Several are waited for one after the other: the first that fails is enough.
+    happened.catch(() => undefined);
+    return happened;
   }
 
   /** The speech-to-text service has a final: the user's turn is over. */
@@ -89,7 +116,7 @@ export class World {
   /** The voice sends audio. */
   sendAudio(): number {
     this.#silenced = false;
-    this.#tts?.send(this.audio);
+    this.#tts?.send(pieces[this.#voice]);
     return performance.now();
   }
 
@@ -105,7 +132,8 @@ export class World {
 
   /** A telephone call to the system under test. */
   async dial(port: number): Promise<Call> {
-    const socket = new WebSocket(`ws://127.0.0.1:${port}/phone?world=${this.port}`, { perMessageDeflate: false });
+    const address = `ws://127.0.0.1:${port}/phone?world=${this.port}&voice=${this.#voice}`;
+    const socket = new WebSocket(address, { perMessageDeflate: false });
     await new Promise((resolve) => socket.once('open', resolve));
     const streamSid = `MZ${String(++this.#turn).padStart(32, '0')}`;
     const send = (message: object): void => {
@@ -140,6 +168,7 @@ export class World {
     this.#stt.push(ws);
     ws.on('message', (data, isBinary) => {
       if (isBinary) this.heardBytes += (data as Buffer).length;
+      else if ((data as Buffer).includes('CloseStream')) ws.close(1000);
     });
   }
 
@@ -170,6 +199,7 @@ export class World {
     ws.on('message', (data) => {
       const { type } = JSON.parse((data as Buffer).toString()) as { type: string };
       if (type === 'Speak') this.#tell('text');
+      if (type === 'Close') ws.close(1000);
       // No `Flushed`: the answer is cut off while the voice is still at it.
       if (type !== 'Clear') return;
       this.#tell('told');

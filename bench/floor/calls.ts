@@ -2,12 +2,17 @@
 import { Agent, request, type ClientRequest } from 'node:http';
 import { createParser } from 'eventsource-parser';
 import { WebSocket, WebSocketServer } from 'ws';
-import { reportTo, worldOf } from '../calls/control.ts';
+import { reportTo, voiceOf, worldOf } from '../calls/control.ts';
+import { toPhone } from './to-phone.ts';
 
 const agent = new Agent({ keepAlive: true });
 const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false });
 
-interface Result {
+interface Heard {
+  readonly type: string;
+}
+
+interface Result extends Heard {
   readonly is_final: boolean;
   readonly channel: { readonly alternatives: readonly { readonly transcript: string }[] };
 }
@@ -18,7 +23,10 @@ server.on('connection', (phone, { url }) => {
   const open = (path: string): WebSocket =>
     new WebSocket(`ws://127.0.0.1:${port}${path}`, { headers, perMessageDeflate: false });
   const stt = open('/v1/listen?model=nova-3&encoding=mulaw&sample_rate=8000');
-  const tts = open('/v1/speak?model=aura-2-thalia-en&encoding=mulaw&sample_rate=8000');
+  const voice = voiceOf(url);
+  const format = voice === 'mulaw' ? 'encoding=mulaw&sample_rate=8000' : 'encoding=linear16&sample_rate=24000';
+  const tts = open(`/v1/speak?model=aura-2-thalia-en&${format}`);
+  const convert = voice === 'mulaw' ? (bytes: Buffer): Buffer => bytes : toPhone();
   const history: { role: string; content: string }[] = [];
   let streamSid = '';
   let answering: ClientRequest | undefined;
@@ -79,7 +87,9 @@ server.on('connection', (phone, { url }) => {
     stt.send(Buffer.from(message.media?.payload ?? '', 'base64'));
   });
   stt.on('message', (data) => {
-    const { is_final: final, channel } = JSON.parse((data as Buffer).toString()) as Result;
+    const message = JSON.parse((data as Buffer).toString()) as Heard;
+    if (message.type !== 'Results') return;
+    const { is_final: final, channel } = message as Result;
     const text = channel.alternatives[0]?.transcript ?? '';
     cut();
     if (final) answer(text);
@@ -90,7 +100,7 @@ server.on('connection', (phone, { url }) => {
       return;
     }
     if (clearing) return;
-    const bytes = data as Buffer;
+    const bytes = convert(data as Buffer);
     for (let at = 0; at < bytes.length; at += 160) {
       const payload = bytes.subarray(at, at + 160).toString('base64');
       phone.send(JSON.stringify({ event: 'media', streamSid, media: { payload } }));

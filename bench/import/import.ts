@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { median, type BenchOptions, type Measured } from '../harness.ts';
 
 /** Figures of P22: medians of whole processes, in milliseconds. */
-export interface ImportTimes {
+interface ImportTimes {
   readonly emptyMs: number;
   readonly rxjsMs: number;
   readonly rxvoiceMs: number;
@@ -11,12 +12,15 @@ export interface ImportTimes {
   readonly overRxjsMs: number;
 }
 
-/** `overRxjsMs` at most. */
-export const importGateMs = 40;
-export const importGoalMs = 15;
-
-const root = fileURLToPath(new URL('../..', import.meta.url));
+export const root: string = fileURLToPath(new URL('../..', import.meta.url));
 const programs = { empty: '', rxjs: "import 'rxjs';", rxvoice: "import 'rxvoice';" };
+
+/** P22. */
+export function run({ quick = false }: BenchOptions = {}): Promise<Measured[]> {
+  const { rxjsMs, rxvoiceMs, overRxjsMs } = measureImport(quick ? 7 : 15);
+  const detail = `rxvoice ${rxvoiceMs.toFixed(0)} ms, rxjs ${rxjsMs.toFixed(0)} ms`;
+  return Promise.resolve([{ row: 'P22', value: overRxjsMs, detail }]);
+}
 
 /**
  * Starts Node with nothing, with `import 'rxjs'` and with `import 'rxvoice'` (the built package) in turns:
@@ -24,7 +28,7 @@ const programs = { empty: '', rxjs: "import 'rxjs';", rxvoice: "import 'rxvoice'
  *
  * @param rounds - How often each is started; the first start of each is not counted.
  */
-export function measureImport(rounds: number = 15): ImportTimes {
+function measureImport(rounds: number): ImportTimes {
   buildOnce();
   const times: Record<keyof typeof programs, number[]> = { empty: [], rxjs: [], rxvoice: [] };
   for (let round = 0; round <= rounds; round += 1) {
@@ -45,15 +49,10 @@ export function measureImport(rounds: number = 15): ImportTimes {
 }
 
 /** A fresh clone has no built package. What this prints is progress: figures alone go to standard output. */
-function buildOnce(): void {
+export function buildOnce(): void {
   if (existsSync(`${root}/dist/index.js`)) return;
   console.error('… npm run build: there is no built package yet');
   const env = { ...process.env, NODE_OPTIONS: '' };
   const { status } = spawnSync('npm', ['run', 'build'], { cwd: root, env, stdio: ['ignore', 2, 2] });
   if (status !== 0) throw new Error('npm run build failed');
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }

@@ -1,21 +1,18 @@
-import type { BenchResult } from '../harness.ts';
+import type { Measured } from '../harness.ts';
 import { afterLossOf, catchUpSecondsOf, fullestOf, leftOf, type Fleet } from './model.ts';
 import { leastConnections, simulate } from './simulation.ts';
 
 /** The region that is simulated: 10,000 calls of three minutes on 40 machines. */
 export const fleet: Fleet = { machines: 40, calls: 10_000, meanSeconds: 180 };
 
-/** How far simulation and model may lie apart, as a share of the model's figure. */
-export const bound = 0.1;
-
 const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** Spread, drain and the loss of a machine: the simulation's figures against the model's, means of nine seeds. */
-export function run(): Promise<BenchResult[]> {
+export function run(): Promise<Measured[]> {
   const runs = Array.from({ length: 9 }, (_, seed) => simulate(fleet, leastConnections, seed + 1));
-  const row = (name: string, simulated: number, model: number): BenchResult => ({
-    ...{ id: 'scale', name, unit: 'share off the model', value: Math.abs(simulated / model - 1), better: 'lower' },
-    ...{ gate: bound, goal: bound / 2, detail: `simulated ${simulated.toFixed(1)}, model ${model.toFixed(1)}` },
+  const row = (of: string, simulated: number, model: number): Measured => ({
+    ...{ row: 'scale', of, value: Math.abs(simulated / model - 1) },
+    detail: `simulated ${simulated.toFixed(1)}, model ${model.toFixed(1)}`,
   });
   const fullest = fullestOf(fleet);
   return Promise.resolve([

@@ -18,7 +18,7 @@ import {
 import type { RemoteVoice, TTSConfig } from 'rxvoice/provider';
 import { sentences } from 'rxvoice/operators';
 import { startSandbox, type Sandbox, type VendorName } from '../../samples/sandbox/index.ts';
-import { median, type BenchResult } from '../harness.ts';
+import { median, type BenchOptions, type Measured } from '../harness.ts';
 
 type Address = Pick<TTSConfig, 'proxyUrl'>;
 
@@ -105,12 +105,12 @@ async function endOfRequestMs(sandbox: Sandbox, audio$: Observable<unknown>): Pr
  * P27: for each voice, the first audio of an answer that is still being written, against waiting for all of it; and how
  * soon a barge-in ends the request. The sandbox speaks at forty times the speed of sound.
  */
-export async function run({ quick = false } = {}): Promise<BenchResult[]> {
+export async function run({ quick = false }: BenchOptions = {}): Promise<Measured[]> {
   await using sandbox = await startSandbox({
     realtimeFactor: 40,
     limits: { alphaTtsCharactersPerMinute: 1e6, alphaTtsFlushesPerMinute: 1e6 },
   });
-  const results: BenchResult[] = [];
+  const results: Measured[] = [];
   for (const { vendor, create } of voices) {
     await using tts = create({ proxyUrl: sandbox.proxies[vendor] });
     await tts.initialize();
@@ -129,8 +129,7 @@ export async function run({ quick = false } = {}): Promise<BenchResult[]> {
     const endedMs = median(figures.flatMap(({ ended }) => ended ?? []));
     const bargeIn = Number.isNaN(endedMs) ? 'nothing is left to end' : `barge-in ends it in ${endedMs.toFixed(1)} ms`;
     results.push({
-      ...{ id: 'P27', name: `${tts.name}: first audio`, unit: 'of the whole answer', value: firstMs / wholeMs },
-      ...{ gate: 0.3, goal: 0.15, better: 'lower' },
+      ...{ row: 'P27', of: tts.name, value: firstMs / wholeMs },
       detail: `${firstMs.toFixed(0)} ms, whole ${wholeMs.toFixed(0)} ms; ${bargeIn}`,
     });
   }
