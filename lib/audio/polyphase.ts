@@ -8,6 +8,7 @@ import {
   type ResamplerQuality,
 } from './filter-bank.ts';
 import type { Samples } from './samples.ts';
+import { simdFilter } from './simd-filter.ts';
 
 /** A block's results; shared, as nothing else runs meanwhile. */
 let scratch: Float32Array<ArrayBuffer> = new Float32Array(0);
@@ -28,7 +29,7 @@ export function polyphaseFilter(from: number, to: number, quality: ResamplerQual
 
 function createFilter(from: number, to: number, quality: ResamplerQuality): PolyphaseFilter {
   const bank = buildFilterBank(from, to, quality);
-  return plainFilter(bank);
+  return simdFilter(bank) ?? plainFilter(bank);
 }
 
 /** The filter in JavaScript. */
