@@ -21,7 +21,13 @@ export function isLocal({ socket, headers }: IncomingMessage, publicUrl = ''): b
 export const headers = {
   'cache-control': 'no-store',
   'content-security-policy': [
-    ...["default-src 'none'", "script-src 'self' blob:", "style-src 'self'", 'img-src data:', 'worker-src blob:'],
+    ...[
+      "default-src 'none'",
+      "script-src 'self' blob: 'wasm-unsafe-eval'",
+      "style-src 'self'",
+      'img-src data:',
+      'worker-src blob:',
+    ],
     ...["connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
   ].join('; '),
   'x-content-type-options': 'nosniff',

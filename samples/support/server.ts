@@ -40,7 +40,13 @@ const instructions = [
 /** What a browser may do with what it finds here. */
 const headers = {
   'content-security-policy': [
-    ...["default-src 'none'", "script-src 'self' blob:", "style-src 'self'", 'img-src data:', 'worker-src blob:'],
+    ...[
+      "default-src 'none'",
+      "script-src 'self' blob: 'wasm-unsafe-eval'",
+      "style-src 'self'",
+      'img-src data:',
+      'worker-src blob:',
+    ],
     ...["connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
   ].join('; '),
   'x-content-type-options': 'nosniff',
