@@ -122,7 +122,7 @@ async function speedOf(id: string, from: number, to: number): Promise<BenchResul
       .join(', ') + ' us a frame';
   return qualities.map((each) => ({
     id,
-    name: `${from} to ${to} Hz, 20 ms frames, ${each}, JavaScript, to libsamplerate medium`,
+    name: `${from} to ${to} Hz, 20 ms frames, ${each}, to libsamplerate medium`,
     unit: 'ratio',
     value: result.ratio(each, 'libsamplerate'),
     gate: 3,
