@@ -56,7 +56,8 @@ export async function answerIn(page: Page): Promise<AnswerCall> {
       peer.ontrack = ({ track }) => input.setTrack(track);
       await input.start();
       let source: AudioBufferSourceNode | undefined;
-      const over = Promise.withResolvers<undefined>();
+      let resolveOver: () => void = () => undefined;
+      const over = new Promise<void>((resolve) => (resolveOver = resolve));
       let closed = false;
       const close = (): void => {
         if (closed) return;
@@ -65,7 +66,7 @@ export async function answerIn(page: Page): Promise<AnswerCall> {
         peer.close();
         void input.dispose();
         void context.close();
-        void tellSandbox(id, 'closed', '').then(() => over.resolve(undefined));
+        void tellSandbox(id, 'closed', '').then(() => resolveOver());
       };
       peer.ondatachannel = ({ channel }) => {
         pageCalls.set(id, {
@@ -86,7 +87,7 @@ export async function answerIn(page: Page): Promise<AnswerCall> {
             }),
           clear: () => source?.stop(),
           close,
-          over: over.promise,
+          over,
         });
         channel.onmessage = ({ data }) => tell('text', String(data));
         channel.onclose = close;

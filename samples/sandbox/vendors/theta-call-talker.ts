@@ -51,7 +51,8 @@ export class CallTalker {
   async #play(): Promise<void> {
     for (let next = this.#queue.shift(); next; next = this.#queue.shift()) {
       const { text, response, item } = next;
-      const playing = (this.#playing = { isCut: false });
+      const playing: { isCut: boolean } = { isCut: false };
+      this.#playing = playing;
       await this.#host.thought();
       this.#host.send('output_audio_buffer.started', { response_id: response });
       const ms = playing.isCut ? 0 : await this.#line.play(samplesOf(text));
