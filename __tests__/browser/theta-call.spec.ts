@@ -231,6 +231,31 @@ describe('ThetaAgent by WebRTC, in Chromium', () => {
   );
 
   it(
+    'sends what was said before the connection was there, with shorter pauses',
+    async () => {
+      const text = await page.evaluate(
+        async ({ endpoint, instructions }) => {
+          const agent = new rxvoice.ThetaAgent({ apiKey: 'sandbox-key', endpoint, instructions, transport: 'webrtc' });
+          await agent.initialize();
+          const said = rxjs.firstValueFrom(agent.transcripts$.pipe(rxjs.filter(({ isFinal }) => isFinal)));
+          const connected = agent.connect();
+          agent.sendAudio({ data: dial('1') });
+          // As long as it was, it would end the turn.
+          for (let frame = 0; frame < 150; frame++) agent.sendAudio({ data: new Uint8Array(960) });
+          agent.sendAudio({ data: dial('59') });
+          await connected;
+          const { text } = await said;
+          await agent.dispose();
+          return text;
+        },
+        { endpoint: sandbox.endpoints.theta, instructions },
+      );
+      expect([text, refusals()]).toEqual(['159', []]);
+    },
+    longMs,
+  );
+
+  it(
     'is refused a wrong credential for good, and needs none with a proxy',
     async () => {
       const { failure, types, states } = await page.evaluate(
