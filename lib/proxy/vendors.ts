@@ -130,8 +130,17 @@ export const openai: ProxyTarget = {
   base: 'https://api.openai.com/v1',
   credential: bearer('OPENAI_API_KEY'),
   headers: ['openai-organization', 'openai-project'],
-  routes: [socket('/realtime'), chat, post('/responses'), post('/audio/speech')],
+  // A call's audio goes to OpenAI directly.
+  routes: [socket('/realtime'), post('/realtime/calls'), chat, post('/responses'), post('/audio/speech')],
   tokens: {
+    'token/agent': {
+      ...post('/realtime/client_secrets'),
+      body: {
+        expires_after: { anchor: 'created_at', seconds: 60 },
+        session: { type: 'realtime', model: 'gpt-realtime-2.1' },
+      },
+      ...{ answer: 'value', expiresInSeconds: 60 },
+    },
     token: {
       ...post('/realtime/client_secrets'),
       body: {

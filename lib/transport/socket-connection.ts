@@ -256,7 +256,7 @@ function closeError(
   const verdict = options.classifyClose?.(close) ?? (close.code === 1000 ? 'normal' : 'retry');
   if (verdict === 'normal' && isReady) return undefined;
   if (VoiceError.is(verdict)) return verdict;
-  if (VoiceError.is(cause)) return socketError(options, cause.message, { code: cause.code });
+  if (VoiceError.is(cause)) return cause.provider ? cause : socketError(options, cause.message, { code: cause.code });
 
   const why = close.reason || (cause === undefined ? '' : messageOf(cause));
   const what = isReady

@@ -1,3 +1,4 @@
+import type { AnswerCall } from './call-line.ts';
 import type { Timers } from './timers.ts';
 
 /** What all services of one sandbox share. */
@@ -10,6 +11,8 @@ export interface Environment {
   /** Milliseconds between two tokens of a model. */
   readonly tokenDelayMs: number;
   readonly limits: Limits;
+  /** Answers calls by WebRTC; without one they are refused. */
+  readonly answerCall?: AnswerCall | undefined;
   /** The sandbox's own base address, such as `http://127.0.0.1:8787`. */
   baseUrl(): string;
 }

@@ -1,3 +1,4 @@
+import type { AnswerCall } from './call-line.ts';
 import { Credentials } from './environment.ts';
 import type { Limits } from './environment.ts';
 import type { Fault, ServiceName } from './faults.ts';
@@ -35,6 +36,7 @@ export type { Fault, FaultKind, ServiceName } from './faults.ts';
 export { serviceNames } from './faults.ts';
 export { bodyJson, sentAudio, sentJson } from './records.ts';
 export type { RecordedMessage, ServiceRecord } from './records.ts';
+export type { AnswerCall, CallEvents, CallLine } from './call-line.ts';
 export type { Limits } from './environment.ts';
 
 const vendors: readonly Vendor[] = [
@@ -114,6 +116,8 @@ export interface SandboxOptions {
   readonly limits?: Partial<Limits>;
   /** How many records are kept; the oldest go first. With 0, messages are not kept either. Default: 1000. */
   readonly keepRecords?: number;
+  /** Takes calls by WebRTC, which Node has none of: a browser's page may do so. Default: they are refused. */
+  readonly answerCall?: AnswerCall;
   /** Gets a line for everything that is refused, and why. Default: nobody. */
   readonly log?: (line: string) => void;
 }
@@ -171,6 +175,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       ...{ baseUrl, timers, credentials: new Credentials(keys) },
       realtimeFactor: options.realtimeFactor ?? 0,
       tokenDelayMs: options.tokenDelayMs ?? 0,
+      answerCall: options.answerCall,
       limits: { ...vendorLimits, ...options.limits },
     }),
   });

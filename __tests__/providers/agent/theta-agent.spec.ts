@@ -112,12 +112,32 @@ describe('ThetaAgent: a session', () => {
     ['a tool without a name', { tools: [{}] }, /names of 1 to 64/],
     ['a choice that there is not', { toolChoice: { name: 'b' } }, /there is no tool "b"/],
     ['an impossible speed', { speed: 9 }, /speed/],
+    [
+      'WebRTC where there is none',
+      { transport: 'webrtc' },
+      /transport: 'webrtc' needs a browser: elsewhere leave it out/,
+    ],
+    ['an unknown transport', { transport: 'sip' }, /transport/],
   ] as const) {
     it(`refuses ${what} at initialize()`, async () => {
       const agent = new ThetaAgent({ apiKey: 'k', ...(config as ThetaAgentConfig) });
       await expect(agent.initialize()).rejects.toThrow(message);
     });
   }
+
+  it('takes no telephone encoding by WebRTC, which brings its own', async () => {
+    const page = globalThis as { RTCPeerConnection?: unknown };
+    page.RTCPeerConnection = Object;
+    try {
+      const agent = (outputEncoding: ThetaAgentConfig['outputEncoding']) =>
+        new ThetaAgent({ apiKey: 'k', transport: 'webrtc', ...(outputEncoding && { outputEncoding }) });
+      await expect(agent('mulaw').initialize()).rejects.toMatchObject({ code: 'configuration' });
+      await expect(agent('mulaw').initialize()).rejects.toThrow(/outputEncoding must be linear16/);
+      await expect(agent(undefined).initialize()).resolves.toBeUndefined();
+    } finally {
+      delete page.RTCPeerConnection;
+    }
+  });
 
   it('tells of a model that retires', async () => {
     const { agent, errors } = await live({ model: 'gpt-realtime' });

@@ -46,6 +46,13 @@ export interface ThetaAgentConfig extends AgentConfig, ThetaAccount {
   readonly outputEncoding?: 'linear16' | 'mulaw' | 'alaw';
   /** Further fields of the wire's `session`; these take precedence. Default: none. */
   readonly extraBody?: Readonly<Record<string, unknown>>;
+  /** How a page connects, from the next `connect()` on: `webrtc` needs a browser. Default: `websocket`. */
+  readonly transport?: 'websocket' | 'webrtc';
+  /**
+   * Where the page serves the package's file `rxvoice/worklets.js`, for pages whose Content-Security-Policy forbids
+   * `blob:` scripts; `webrtc` only. Default: the AudioWorklet is inlined.
+   */
+  readonly workletUrl?: string;
 }
 
 /** A model of {@link ThetaAgent}; others are passed through. */
@@ -92,11 +99,22 @@ export const thetaAgentRules: ConfigRules = {
   maxOutputTokens: { min: 1, max: 4_096, integer: true },
   reasoningEffort: { known: ['minimal', 'low', 'medium', 'high', 'xhigh'] },
   outputEncoding: { oneOf: ['linear16', 'mulaw', 'alaw'] },
+  transport: { oneOf: ['websocket', 'webrtc'] },
   functionTimeoutMs: { min: 1 },
 };
 
-/** What is wrong with the tools, as a sentence; `undefined` if nothing. */
-export function thetaAgentConflict({ tools = [], toolChoice }: ThetaAgentConfig): string | undefined {
+/** What is wrong with the tools or the transport, as a sentence; `undefined` if nothing. */
+export function thetaAgentConflict(config: ThetaAgentConfig): string | undefined {
+  return toolsConflict(config) ?? (config.transport === 'webrtc' ? callConflict(config) : undefined);
+}
+
+function callConflict(config: ThetaAgentConfig): string | undefined {
+  if (!('RTCPeerConnection' in globalThis)) return "transport: 'webrtc' needs a browser: elsewhere leave it out";
+  if (outputOf(config).encoding === 'linear16') return undefined;
+  return "outputEncoding must be linear16 with transport: 'webrtc'";
+}
+
+function toolsConflict({ tools = [], toolChoice }: ThetaAgentConfig): string | undefined {
   const problem = toolsProblem(tools);
   const chosen = typeof toolChoice === 'object' ? toolChoice.name : undefined;
   if (problem !== undefined || chosen === undefined || tools.some(({ name }) => name === chosen)) return problem;

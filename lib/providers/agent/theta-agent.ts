@@ -2,7 +2,9 @@ import { asyncScheduler } from 'rxjs';
 import { encodeBase64 } from '../../core/base64.ts';
 import { VoiceError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import type { AuthType, SocketCredentials } from '../../core/remote-provider.ts';
+import type { RawSocketFactory } from '../../transport/socket.ts';
 import { thetaAgent } from '../retiring.ts';
 import { thetaCloseKind, thetaCredentials } from '../theta-realtime.ts';
 import type { AgentWire } from './agent-wire.ts';
@@ -79,6 +81,9 @@ const wire: AgentWire<ThetaAgentConfig, ThetaAgentState> = {
  * OpenAI Realtime API at `wss://api.openai.com/v1/realtime?model=…`: a model that hears and speaks, behind one
  * connection. See https://developers.openai.com/api/docs/guides/realtime.
  *
+ * A page may connect by WebRTC instead (`transport: 'webrtc'`):
+ * https://developers.openai.com/api/docs/guides/realtime-webrtc.
+ *
  * After a lost connection, and after the service's limit of 60 minutes, it reconnects and restores the conversation as
  * it was heard.
  */
@@ -136,6 +141,28 @@ export class ThetaAgent extends StreamingAgent<ThetaAgentConfig, ThetaAgentState
     this.act('cancelTurn', turnDropped);
   }
 
+  protected override sessionOptions(): ReturnType<StreamingAgent<ThetaAgentConfig, ThetaAgentState>['sessionOptions']> {
+    const options = super.sessionOptions();
+    if (this.config.transport !== 'webrtc') return options;
+    const code = new OnDemand(this.name, () => import('./theta-peer.ts'));
+    let openCall: RawSocketFactory | undefined;
+    return {
+      ...options,
+      request: async () => {
+        const { headers } = await this.resolveSocketCredentials();
+        const { openCalls } = await code.load();
+        const { workletUrl } = this.config;
+        const blocked = (): void => this.#tellOfBlock();
+        openCall = openCalls({ ...this.transportOptions, input: this.inputFormat, workletUrl, blocked });
+        return { url: this.resolveUrl('/realtime/calls', { model: modelOf(this.config) }), headers };
+      },
+      openSocket: (...args) => {
+        if (openCall) return openCall(...args);
+        throw this.error('ThetaAgent: its code is not loaded', { code: 'internal' });
+      },
+    };
+  }
+
   protected override socketCredentials(key: string): SocketCredentials {
     return thetaCredentials(key, this.config);
   }
@@ -156,6 +183,11 @@ export class ThetaAgent extends StreamingAgent<ThetaAgentConfig, ThetaAgentState
       ],
     });
     updated.catch((error: unknown) => this.report(VoiceError.from(error)));
+  }
+
+  #tellOfBlock(): void {
+    const message = 'ThetaAgent: the browser blocks audio until the user clicks, taps or presses a key on the page';
+    this.report(this.error(message, { code: 'permission', recoverable: true }));
   }
 
   #assertManual(method: string): void {

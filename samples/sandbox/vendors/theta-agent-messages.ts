@@ -106,5 +106,6 @@ export const messageShapes: Readonly<Record<string, Check>> = {
   'response.create': event({
     response: shape({ instructions: string, tool_choice: toolChoice, output_modalities: arrayOf(string) }),
   }),
+  'output_audio_buffer.clear': event({}),
   'response.cancel': event({ response_id: filled }),
 };

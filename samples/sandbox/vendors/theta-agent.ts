@@ -1,13 +1,17 @@
+import type { CallLine } from '../call-line.ts';
 import type { Environment } from '../environment.ts';
+import { isNumber, KeyEar, keyMs } from '../keys.ts';
 import { bytesPerSample } from '../pcm.ts';
 import { countTokens, respond } from '../responder.ts';
 import type { Call, Turn } from '../responder.ts';
 import type { Session, Upgrade } from '../session.ts';
+import { characterMs } from '../modem.ts';
 import { charactersOf, Talker } from '../talker.ts';
 import { sentence, Transcriber } from '../transcriber.ts';
 import { isObject, member, textMember } from '../validate.ts';
 import type { SocketRoute } from '../vendor.ts';
 import { openAiRefusal } from './chat-completions.ts';
+import { CallTalker } from './theta-call-talker.ts';
 import { messageShapes } from './theta-agent-messages.ts';
 import { authorize, encodings } from './theta-realtime.ts';
 
@@ -31,18 +35,22 @@ interface Response {
 
 /** How long transcription takes after the end of a turn: the reply begins before. */
 const transcriptionMs = 20;
+/** How long a model takes until it speaks: here over a call only. */
+const thoughtMs = 300;
 /** The least audio of one commit, in milliseconds. */
 const leastCommitted = 100;
 /** A reply that the client words itself. */
 const dictated = /word for word[^\n]*\n([\s\S]+)$/;
 
-class Agent {
-  readonly #session: Session;
+/** One session of the service. */
+export class ThetaSession {
+  readonly #session: Pick<Session, 'call' | 'timers' | 'send'>;
   readonly #environment: Environment;
   #settings: Json = {};
   #isSet = false;
-  #transcriber: Transcriber | undefined;
-  #talker: Talker | undefined;
+  readonly #line: CallLine | undefined;
+  #transcriber: Transcriber | KeyEar | undefined;
+  #talker: Talker | CallTalker | undefined;
   #items: Item[] = [];
   readonly #calls = new Map<string, string>();
   #response: Response | undefined;
@@ -53,8 +61,10 @@ class Agent {
   #count = 0;
   #events = 0;
 
-  constructor(session: Session, environment: Environment) {
+  /** @param line - Of a call: its audio is not in messages. */
+  constructor(session: Pick<Session, 'call' | 'timers' | 'send'>, environment: Environment, line?: CallLine) {
     this.#session = session;
+    this.#line = line;
     this.#environment = environment;
     this.#send('session.created', { session: this.#described() });
   }
@@ -77,6 +87,12 @@ class Agent {
     else this.#handlers[type]?.(message);
   }
 
+  /** Audio of a call. */
+  hear(bytes: Uint8Array<ArrayBuffer>): void {
+    this.#bufferedMs += bytes.length / 48;
+    this.#transcriber?.push(bytes);
+  }
+
   refuseBytes(): void {
     this.#refuse('invalid_event', 'binary frames are not known here');
   }
@@ -93,6 +109,10 @@ class Agent {
     'conversation.item.create': (message) => this.#create(message),
     'conversation.item.truncate': (message) => this.#truncate(message),
     'response.create': (message) => this.#asked(message),
+    'output_audio_buffer.clear': (message) => {
+      if (this.#line) this.#talker?.clear();
+      else this.#refuse('invalid_event', 'Only a call has a buffer of output audio.', message);
+    },
     'response.cancel': (message) => {
       if (this.#response) this.#cancel('client_cancelled');
       else this.#error('response_cancel_not_active', 'Cancellation failed: no active response found', message);
@@ -121,6 +141,21 @@ class Agent {
 
   #begin(): void {
     const heard = { character: () => this.#voice(), step: () => this.#step() };
+    if (this.#line) {
+      this.#transcriber = new KeyEar(24_000, heard);
+      this.#talker = new CallTalker(this.#line, {
+        reply: () => ({ response: this.#response?.id ?? '', item: this.#response?.item?.id ?? '' }),
+        generated: (item, ms) => {
+          const spoken = this.#items.find(({ id }) => id === item);
+          if (spoken) spoken.audioMs = ms;
+          this.#hasSpoken = true;
+        },
+        thought: () => this.#session.timers.sleep(thoughtMs),
+        cut: (item, ms) => this.#truncated(item, ms),
+        send: (type, more) => this.#send(type, more),
+      });
+      return;
+    }
     this.#transcriber = new Transcriber(this.#side('input'), heard);
     const { encoding, sampleRate } = this.#side('output');
     this.#talker = new Talker({
@@ -144,8 +179,12 @@ class Agent {
   }
 
   #append(message: Json): void {
-    if (!this.#isSet) {
-      this.#refuse('invalid_value', 'audio before session.updated is judged by other settings', message);
+    if (this.#line || !this.#isSet) {
+      this.#refuse(
+        'invalid_value',
+        this.#line ? 'a call has its audio on the track' : 'audio before session.updated is judged by other settings',
+        message,
+      );
       return;
     }
     const bytes = new Uint8Array(Buffer.from(textMember(message, 'audio'), 'base64'));
@@ -202,15 +241,18 @@ class Agent {
       this.#refuse('invalid_value', text, message);
       return;
     }
-    const kept = charactersOf({ text: item.turn.text, startMs: 0, endMs: Infinity }).filter(
-      ({ endMs }) => endMs <= end,
-    );
-    const text = kept.map(({ character }) => character).join('');
-    this.#items = this.#items.map((each) =>
-      each === item ? { ...item, turn: { role: 'assistant', text }, audioMs: end } : each,
-    );
-    const { item_id, content_index, audio_end_ms } = message;
-    this.#send('conversation.item.truncated', { item_id, content_index, audio_end_ms });
+    this.#truncated(item.id, end);
+  }
+
+  #truncated(id: string, end: number): void {
+    const item = this.#items.find((each) => each.id === id);
+    if (item?.turn.role !== 'assistant') return;
+    const { text } = item.turn;
+    const pace = this.#line && isNumber(text) ? keyMs / characterMs : 1;
+    const kept = charactersOf({ text, startMs: 0, endMs: Infinity }).filter(({ endMs }) => endMs * pace <= end);
+    const turn = { role: 'assistant' as const, text: kept.map(({ character }) => character).join('') };
+    this.#items = this.#items.map((each) => (each === item ? { ...item, turn, audioMs: end } : each));
+    this.#send('conversation.item.truncated', { item_id: id, content_index: 0, audio_end_ms: end });
   }
 
   #asked(message: Json): void {
@@ -232,6 +274,8 @@ class Agent {
     const at = Math.round((this.#transcriber?.now ?? 0) * 1000);
     this.#send('input_audio_buffer.speech_started', { audio_start_ms: at, item_id: this.#speaking });
     if (this.#response) this.#cancel('turn_detected');
+    // A call plays what was generated long ago.
+    else if (this.#line) this.#talker?.clear();
   }
 
   #step(): void {
@@ -422,7 +466,7 @@ export const thetaAgent: SocketRoute = {
         session.close(4000, `invalid_request_error.${refusal}`, refusal);
         return;
       }
-      const agent = new Agent(session, environment);
+      const agent = new ThetaSession(session, environment);
       session.onText((text) => agent.receive(text));
       session.onBytes(() => agent.refuseBytes());
     });

@@ -287,7 +287,10 @@ class Listener {
 }
 
 /** Refuses all but a key or a client secret, as header or as subprotocol. */
-export function authorize({ headers, protocols }: Upgrade, credentials: Credentials): void {
+export function authorize(
+  { headers, protocols }: Pick<Upgrade, 'headers' | 'protocols'>,
+  credentials: Credentials,
+): void {
   const [scheme, value] = (headers['authorization'] ?? '').split(' ');
   const offered = protocols.find((each) => each.startsWith('openai-insecure-api-key.'));
   if (offered !== undefined && protocols[0] !== 'realtime')

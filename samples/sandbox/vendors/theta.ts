@@ -15,6 +15,7 @@ import {
 import type { Refusal, Vendor } from '../vendor.ts';
 import { chatVendor, responseFormat, openAiRefusal, stop, toolChoice, tools } from './chat-completions.ts';
 import { thetaAgent } from './theta-agent.ts';
+import { thetaCall } from './theta-call.ts';
 import { thetaRealtime } from './theta-realtime.ts';
 import { thetaResponses } from './theta-responses.ts';
 import { thetaTts } from './theta-tts.ts';
@@ -140,5 +141,5 @@ export const theta: Vendor = chatVendor(
     },
     headers: () => ({ 'x-request-id': `req_${crypto.randomUUID().replaceAll('-', '')}` }),
   },
-  [thetaResponses(checkModel), thetaTts, thetaAgent, ...thetaRealtime],
+  [thetaResponses(checkModel), thetaTts, thetaAgent, thetaCall, ...thetaRealtime],
 );
