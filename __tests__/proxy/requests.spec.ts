@@ -50,8 +50,9 @@ describe('a request through the proxy', () => {
   });
 
   for (const [name, vendor] of table) {
-    for (const { method, path } of vendor.routes.filter((route) => route.method !== 'WS')) {
+    for (const { method, path, bypasses } of vendor.routes.filter((route) => route.method !== 'WS')) {
       it(`${name} ${path}: carries the vendor's credential, and nothing of the client's`, async () => {
+        if (bypasses) await start({ tokens: [name] });
         const own = Object.fromEntries((vendor.headers ?? []).map((header) => [header, 'kept']));
         const headers = { ...page, ...theirHeaders, ...own, accept: 'audio/wav', 'content-type': 'text/x' };
         const where = `/${name}${examplePath(path)}`;
@@ -116,6 +117,7 @@ describe('a request through the proxy', () => {
       'in absolute form, to the proxy': ['http://127.0.0.1/nu/chat/completions', 400],
       'for a path that is not listed': ['/nu/models', 404],
       'for what mints tokens': ['/alpha/v1/auth/grant', 404],
+      'for a call past the proxy, where no tokens are granted': ['/theta/realtime/calls', 404],
       'for a vendor that is not listed': ['/evil.example/chat/completions', 404],
       'for a name of every object': ['/constructor/chat/completions', 404],
       'for no vendor': ['/', 404],

@@ -30,8 +30,9 @@ export interface ProxyOptions {
   /** Limits in place of the defaults. */
   readonly limits?: Partial<ProxyLimits>;
   /**
-   * Mounts that grant short-lived tokens at `<mount>/token` (see {@link ProxyTarget.tokens}): a page that has one speaks to
-   * the service itself, for as long as the service lets it, and beyond the proxy's limits. Default: none.
+   * Mounts that grant short-lived tokens at `<mount>/token` (see {@link ProxyTarget.tokens}), and open calls by WebRTC: a
+   * page then speaks to the service itself, for as long as the service lets it, and beyond the proxy's limits. Default:
+   * none.
    */
   readonly tokens?: readonly string[];
   /** How services are reached. Default: the runtime's `fetch`; sockets do not go through it. */

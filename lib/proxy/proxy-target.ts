@@ -19,6 +19,8 @@ export interface ProxyRoute {
   readonly path: string;
   /** Where this path is not below the target's base. */
   readonly base?: ProxyBase;
+  /** What it opens bypasses the proxy, and so its limits: served only where `ProxyOptions.tokens` names the mount. */
+  readonly bypasses?: boolean;
 }
 
 /** How a service is asked for a short-lived token, which a page may have. */

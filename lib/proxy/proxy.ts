@@ -121,7 +121,8 @@ export function createProxy(options: ProxyOptions): Proxy {
     if (!target) return { status: 404, code: 'vendor_not_mounted', message: 'The proxy does not serve this vendor' };
     if (!isOpen || calls.size >= limits.maxCalls) return busy;
     const grant = tokens.includes(name) ? ownMember(target.tokens, path.slice(1)) : undefined;
-    const route = findRoute(grant ? [{ method: 'POST', path }] : target.routes, path, method);
+    const routes = target.routes.filter(({ bypasses }) => !bypasses || tokens.includes(name));
+    const route = findRoute(grant ? [{ method: 'POST', path }] : routes, path, method);
     if (isRefusal(route)) return route;
     const base = addressOf(name, target, route);
     const url = new URL(`${base}${path}${query}`);

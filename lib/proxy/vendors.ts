@@ -4,7 +4,7 @@ const bearer = (key: string): ProxyCredential => ({ as: 'header', name: 'authori
 const header = (name: string, key: string): ProxyCredential => ({ as: 'header', name, key });
 const aws = (service: string): ProxyCredential => ({ as: 'signature', service });
 
-type Where = Pick<ProxyRoute, 'base'>;
+type Where = Pick<ProxyRoute, 'base' | 'bypasses'>;
 type Route<M> = Where & { readonly method: M; readonly path: string };
 const get = (path: string, where: Where = {}): Route<'GET'> => ({ method: 'GET', path, ...where });
 const post = (path: string, where: Where = {}): Route<'POST'> => ({ method: 'POST', path, ...where });
@@ -130,8 +130,13 @@ export const openai: ProxyTarget = {
   base: 'https://api.openai.com/v1',
   credential: bearer('OPENAI_API_KEY'),
   headers: ['openai-organization', 'openai-project'],
-  // A call's audio goes to OpenAI directly.
-  routes: [socket('/realtime'), post('/realtime/calls'), chat, post('/responses'), post('/audio/speech')],
+  routes: [
+    socket('/realtime'),
+    post('/realtime/calls', { bypasses: true }),
+    chat,
+    post('/responses'),
+    post('/audio/speech'),
+  ],
   tokens: {
     'token/agent': {
       ...post('/realtime/client_secrets'),

@@ -23,7 +23,8 @@ import { asString, parseJsonObject, type WireObject } from '../../core/guard.ts'
 import type { TransportOptions } from '../../core/remote-provider.ts';
 import { closeContext, keepRunning, openContext } from '../../playback/audio-context.ts';
 import { resource } from '../../playback/resource.ts';
-import { holdRemoteTrack, TrackCapture } from '../../playback/track-capture.ts';
+import { holdRemoteTrack } from '../../playback/media-track.ts';
+import { TrackCapture } from '../../playback/track-capture.ts';
 import { TrackFeed } from '../../playback/track-feed.ts';
 import { eachEffect } from '../../stream/fold.ts';
 import { merge } from '../../stream/merge.ts';
