@@ -142,7 +142,7 @@ export function writeSamples(
     return;
   }
   for (let index = 0, to = at; index < count; index++, to += stride) {
-    const value = (values[start + index] ?? 0) * 32768;
-    out[to] = value >= 32767 ? 32767 : value <= -32768 ? -32768 : Math.round(value);
+    const value = Math.round((values[start + index] ?? 0) * 32768);
+    out[to] = Math.max(-32768, Math.min(value, 32767));
   }
 }

@@ -119,9 +119,8 @@ export class Resampler {
   #append(samples: Samples, start: number, length: number, { lanes, laneLength }: PolyphaseFilter): void {
     const { channels } = this;
     const end = (start + length) * channels;
-    for (let channel = 0; channel < channels; channel++) {
-      const signal = this.#signals[channel];
-      for (let nth = 0; signal && nth < lanes; nth++) {
+    for (const [channel, signal] of this.#signals.entries()) {
+      for (let nth = 0; nth < lanes; nth++) {
         const place = this.#filled + nth;
         const to = (place % lanes) * laneLength + Math.floor(place / lanes);
         const from = (start + nth) * channels + channel;
@@ -144,9 +143,7 @@ export class Resampler {
     const periods = Math.floor(end / phases);
     const gone = (periods * step) / lanes;
     const left = Math.ceil(this.#filled / lanes);
-    for (let channel = 0; channel < channels; channel++) {
-      const signal = this.#signals[channel];
-      if (!signal) continue;
+    for (const [channel, signal] of this.#signals.entries()) {
       filter.compute(signal, this.#next, end, out, written * channels + channel, channels);
       for (let base = 0; base < signal.length; base += laneLength) signal.copyWithin(base, base + gone, base + left);
     }

@@ -21,17 +21,13 @@ interface Exports {
 
 /** The code and its memory, up to 4 MiB, which all filters share. */
 class Kernel {
-  readonly exports: Exports;
+  readonly exports: Exports = compile();
   /** The whole memory. */
   floats: Float32Array<ArrayBuffer> = new Float32Array(0);
   /** Counts how often the memory was full: all that lay in it has then been dropped. */
   epoch: number = 0;
   /** Floats in use. */
   #used = 0;
-
-  constructor(exports: Exports) {
-    this.exports = exports;
-  }
 
   /** Where there is room for so many floats, in `floats`; drops all others for it if it must. Undefined: too many. */
   allocate(length: number): number | undefined {
@@ -58,22 +54,22 @@ class Kernel {
   }
 }
 
+/** Throws where a Content-Security-Policy forbids it, or the runtime has no WebAssembly or no SIMD. */
+function compile(): Exports {
+  const bytes = Uint8Array.from(code.match(/../g) ?? [], (byte) => parseInt(byte, 16));
+  return new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports as unknown as Exports;
+}
+
 /** Undefined until it is asked for; null where there is none. */
 let kernel: Kernel | null | undefined;
 
-/** Compiling fails where a Content-Security-Policy forbids it, or the runtime has no WebAssembly or no SIMD. */
-function loadKernel(): Kernel | null {
-  try {
-    const bytes = Uint8Array.from(code.match(/../g) ?? [], (byte) => parseInt(byte, 16));
-    return new Kernel(new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports as unknown as Exports);
-  } catch {
-    return null;
-  }
-}
-
 /** The filter by WebAssembly; undefined where there is none, which is found out once, or its memory is too small. */
 export function simdFilter(bank: FilterBank): PolyphaseFilter | undefined {
-  if (kernel === undefined) kernel = loadKernel();
+  try {
+    if (kernel === undefined) kernel = new Kernel();
+  } catch {
+    kernel = null;
+  }
   if (!kernel) return undefined;
   const filter = isShort(bank) ? new LanesFilter(bank, kernel) : new RowsFilter(bank, kernel);
   return filter.place() === undefined ? undefined : filter;
