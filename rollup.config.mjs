@@ -198,6 +198,9 @@ const lessIndented = {
 /** Rooms of which a program uses most, and no page anything: one file each. */
 const whole = ['testing', 'evaluation', 'nats'];
 
+/** Small files that stand in one which is loaded wherever they are. */
+const within = { 'playback/processors': 'playback/audio-context', 'playback/resource': 'playback/audio-context' };
+
 const placed = new Map();
 
 /** A file that those of one other alone import, and at once, stands in that one: it is loaded when that is. */
@@ -211,6 +214,7 @@ function placeOf(file, context) {
   const [room] = own.split(sep);
   if (isEntry(file)) return own;
   if (whole.includes(room)) return `${room}/${room}`;
+  if (own in within) return within[own];
   const { importers, dynamicImporters } = context.getModuleInfo(file);
   if (importers.length === 0 || dynamicImporters.length > 0 || importers.some(isEntry)) return own;
   const [place, ...others] = new Set(importers.map((importer) => fileOf(importer, context)));
