@@ -25,6 +25,8 @@ export class Player {
   readonly #line: PlaybackLine;
   readonly #options: PlayerOptions;
   readonly #playback$: Subject<PlaybackEvent>;
+  /** The events of every play. Hot. */
+  readonly playback$: Observable<PlaybackEvent>;
   #play: Play | undefined;
   /** The imperative queue, while it is playing. */
   #queue$: Subject<AudioChunk | AudioMark> | undefined;
@@ -36,11 +38,7 @@ export class Player {
     this.#line = line;
     this.#options = options;
     this.#playback$ = options.playback$ ?? new Subject();
-  }
-
-  /** The events of every play. Hot. */
-  get playback$(): Observable<PlaybackEvent> {
-    return this.#playback$.asObservable();
+    this.playback$ = this.#playback$.asObservable();
   }
 
   /** Milliseconds of the current (or the last) play that were heard. */

@@ -24,7 +24,7 @@ const audioOf = (record: ServiceRecord): Uint8Array =>
 
 describeStreamingSTT({
   ...{ name: 'ThetaRealtimeSTT', vendor: 'theta', service: 'theta-realtime-stt', first: 'theta-realtime-stt' },
-  ...{ greetings: 2, formats: [pcm, mulaw, alaw], format: pcm, hasWordTimes: false, audioOf },
+  ...{ greetings: 2, formats: [pcm, mulaw, alaw], format: pcm, hasWordTimes: false, isQuietMeanwhile: true, audioOf },
   create: (config) => new ThetaRealtimeSTT(config),
   async token(sandbox) {
     const answer = await fetch(`${sandbox.endpoints.theta}/realtime/client_secrets`, {
