@@ -149,7 +149,7 @@ const behindConstants = {
   },
 };
 
-/** A file of types alone is nothing to a program. */
+/** Drops files that hold only types. */
 const withoutEmpty = {
   name: 'without-empty',
   generateBundle(_options, bundle) {

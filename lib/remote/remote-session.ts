@@ -90,7 +90,7 @@ export class RemoteSession {
     this.#call.open();
   }
 
-  /** The codec is loaded by whom asks for it. */
+  /** Only a page that asks for Opus loads its codec. */
   async #openOpus(sampleRate: number): Promise<PageOpus | undefined> {
     if (this.#options.audio !== 'opus') return undefined;
     const { openOpus } = await import('./page-opus.ts');

@@ -44,6 +44,13 @@ describe('BrowserAudioOutput over its own worklet', () => {
     return { source$, log, subscription };
   }
 
+  it('has the volume that was set before it was initialized', async () => {
+    await using early = new BrowserAudioOutput({ scheduler: clock });
+    early.setVolume(0.25);
+    await early.initialize();
+    expect((early.audioNode as GainNode | undefined)?.gain.value).toBe(0.25);
+  });
+
   it('plays each sample once and in order, whatever the pieces', () => {
     const { source$, log } = playing();
     let from = 0;
