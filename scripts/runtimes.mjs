@@ -1,8 +1,11 @@
 /**
- * Runs the spec files that Jest runs on Node 20 under Bun, Deno and a newer Node, from the source. `npm run runtimes --
- * bun` runs one of them; a path after it runs that spec alone.
+ * Runs the spec files that Jest runs on Node 20 under Bun, Deno and a newer Node, from the source, as many runtimes side
+ * by side as there are cores. `npm run runtimes -- bun` runs one of them; a path after it runs that spec alone.
  */
+import { availableParallelism } from 'node:os';
 import { bin, filesBelow, run, sayWhatFailed } from './lib.mjs';
+
+const cores = availableParallelism();
 
 const condition = '--conditions=rxvoice-source';
 const globals = './__tests__/runtimes/globals.ts';
@@ -22,7 +25,7 @@ const runtimes = {
   node24: {
     command: (files) => [
       ...['npm', 'exec', '--yes', '--package=node@24', '--', 'node', condition, '--import', globals],
-      ...['--test', '--test-reporter=spec', ...files],
+      ...['--test', '--test-reporter=spec', `--test-concurrency=${cores}`, ...files],
     ],
   },
 };
@@ -63,21 +66,41 @@ const endsWithin = (ms) => (child) => {
   return () => clearTimeout(timer);
 };
 
-const sum = { passed: 0, failed: 0 };
-const failures = [];
-for (const name of named.length > 0 ? named : Object.keys(runtimes)) {
+const wanted = named.length > 0 ? named : Object.keys(runtimes);
+const isLive = wanted.length === 1;
+const results = [];
+
+async function perform(name) {
   console.log(`\n${name}: ${files.length} spec files`);
+  const startedAt = performance.now();
   const { code, text } = await run(runtimes[name].command(files), {
-    live: true,
+    live: isLive,
     env: { NO_COLOR: '1' },
     watch: endsWithin(limitMs),
   });
   const { passed, failed } = count(text);
-  sum.passed += passed;
   const failedHere = code !== 0 || passed === 0 ? Math.max(1, failed) : failed;
-  sum.failed += failedHere;
-  if (failedHere > 0) failures.push(...failuresIn(text).map((failure) => ({ name, text: failure })));
+  if (!isLive) console.log(`\n=== ${name}\n${text.trimEnd()}`);
+  results.push({ name, text, passed, failed: failedHere, seconds: (performance.now() - startedAt) / 1000 });
 }
-sayWhatFailed(failures);
-console.log(`\n${sum.passed} passed, ${sum.failed} failed`);
-process.exitCode = sum.failed > 0 ? 1 : 0;
+
+// Each runs on one core, or little more.
+const waiting = [...wanted];
+const worker = async () => {
+  for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) await perform(name);
+};
+await Promise.all(Array.from({ length: cores }, worker));
+
+sayWhatFailed(
+  results
+    .filter(({ failed }) => failed > 0)
+    .flatMap(({ name, text }) => failuresIn(text).map((failure) => ({ name, text: failure }))),
+);
+console.log();
+for (const { name, passed, failed, seconds } of results)
+  console.log(
+    `${failed > 0 ? '✗' : '✓'} ${name.padEnd(8)} ${seconds.toFixed(1).padStart(6)} s  ${passed} passed, ${failed} failed`,
+  );
+const sum = (key) => results.reduce((total, result) => total + result[key], 0);
+console.log(`\n${sum('passed')} passed, ${sum('failed')} failed`);
+process.exitCode = sum('failed') > 0 ? 1 : 0;
