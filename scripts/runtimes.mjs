@@ -37,6 +37,11 @@ const files = filesBelow('__tests__', '.spec.ts')
   .filter((file) => !elsewhere.test(file))
   .filter((file) => paths.length === 0 || paths.some((path) => file.includes(path)));
 
+if (files.length === 0) {
+  console.error(`No spec file matches ${paths.join(', ')}.`);
+  process.exit(2);
+}
+
 /** The runner's own totals: Bun says `3 pass`, Deno `3 passed`, Node `pass 3`. */
 function count(text) {
   const last = (word) =>
