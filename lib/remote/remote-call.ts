@@ -1,24 +1,23 @@
-import { interval, Subscription, tap, type Observable, type SchedulerLike } from 'rxjs';
-import type { AudioChunk } from '../audio/types.ts';
-import { joinBytes } from '../audio/concat.ts';
+import { BehaviorSubject, interval, map, Subject, Subscription, tap, type Observable, type SchedulerLike } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 import type { InputProvider } from '../core/roles.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
+import { eachEffect, fold, type Machine } from '../stream/fold.ts';
 import { merge } from '../stream/merge.ts';
+import { encodePageWire, type PageCommand } from '../transport/page-wire.ts';
 import {
-  encodeFrame,
-  encodePageWire,
-  opusDelay,
-  opusFrame,
-  opusRate,
-  type PageCommand,
-  type PageMessage,
-  type PlayFrame,
-  type ServerMessage,
-} from '../transport/page-wire.ts';
+  followCall,
+  newCall,
+  pingMs,
+  reportMs,
+  type Call,
+  type CallContext,
+  type CallEffect,
+  type CallInput,
+  type Welcome,
+} from './call-fold.ts';
 import type { OpusStream, PageOpus } from './page-opus.ts';
 import { messagesOf, type RemoteLink, type RemoteSocket } from './remote-link.ts';
-import { parsePlayFrame, parseServerMessage } from './server-messages.ts';
 import type { RemoteSpeaker } from './speaker.ts';
 
 /** One conversation's ends. */
@@ -39,57 +38,18 @@ export interface CallOptions {
   readonly onEnd: (error: VoiceError) => void;
 }
 
-type Welcome = Extract<ServerMessage, { type: 'welcome' }>;
-
-/** What the page plays. */
-interface RemotePlay {
-  readonly id: number;
-  /** In frames: the next one expected, what was reported to the server, and the end. */
-  received: number;
-  told: number;
-  endsAt?: number | undefined;
-  /** The position of the next packet of Opus. */
-  next: number;
-}
-
-/** A message for the server, without `data` until it is encoded; `end`: the microphone's position after it. */
-interface Outgoing {
-  readonly end: number;
-  data?: string | Uint8Array<ArrayBuffer>;
-  readonly isAudio: boolean;
-  isSent: boolean;
-}
-
-/** How often positions are reported and the server is pinged, in milliseconds. */
-const reportMs = 100;
-const pingMs = 4000;
-
-/** Frames of 20 ms and commands kept until the server acknowledges them: 10 s. */
-const maxOutgoing = 500;
-
-/** How far ahead a server may send, in seconds, and how much a socket may buffer, in bytes. */
-const maxAheadSeconds = 60;
+/** How much a socket may buffer, in bytes. */
 const maxBufferedBytes = 1024 * 1024;
 
-/** A conversation with a server, over successive sockets. */
+/** A conversation with a server, over successive sockets: carries out what {@link followCall} decides. */
 export class RemoteCall {
   readonly #options: CallOptions;
   readonly #own = new Subscription();
+  readonly #inputs$ = new Subject<CallInput>();
+  readonly #call$ = new BehaviorSubject(newCall);
   #socket: RemoteSocket | undefined;
-  #welcome: Welcome | undefined;
-  #isLinked = false;
-  #play: RemotePlay | undefined;
-  #seen = 0;
-  #micAt = 0;
-  /** What the microphone heard that is no full packet yet. */
-  #held: Uint8Array<ArrayBuffer> = new Uint8Array(0);
   #encoder: OpusStream | undefined;
-  /** Frames that the encoder has, first in, first out. */
-  #encoding: ((packet: Uint8Array<ArrayBuffer>) => void)[] = [];
   #decoder: OpusStream | undefined;
-  #outgoing: Outgoing[] = [];
-  #toldAt = -Infinity;
-  #pingedAt = -Infinity;
 
   constructor(options: CallOptions) {
     this.#options = options;
@@ -97,282 +57,133 @@ export class RemoteCall {
 
   /** Connects; ends with `close()`. */
   open(): void {
-    const { scheduler, speaker, microphone, onLink } = this.#options;
+    const { scheduler, speaker, microphone, isMuted, onLink, onEnd } = this.#options;
     onLink({ type: 'connecting' });
-    const messages$ = messagesOf({
+    const data$ = messagesOf({
       open: this.#options.open,
-      onOpen: (socket) => this.#hello(socket),
-      resumeMs: () => this.#welcome?.resumeMs,
-      onRetry: (attempt, delayMs, error) => {
-        this.#isLinked = false;
-        onLink({ type: 'reconnecting', attempt, delayMs, error });
+      onOpen: (socket) => {
+        this.#socket = socket;
+        this.#happens({ type: 'open' });
       },
+      resumeMs: () => this.#call$.value.welcome?.resumeMs,
+      onRetry: (attempt, delayMs, error) => this.#happens({ type: 'lost', attempt, delayMs, error }),
       scheduler,
-    }).pipe(tap((data) => this.#receive(data)));
-    const moves$: Observable<unknown> = merge(speaker.moved$, interval(reportMs, scheduler));
-    const work$ = merge(
-      messages$,
-      microphone.audio$.pipe(tap((chunk) => this.#hear(chunk))),
-      moves$.pipe(tap(() => this.#tell())),
-      interval(pingMs, scheduler).pipe(tap(() => this.#ping())),
+    });
+    const input$: Observable<CallInput> = merge(
+      this.#inputs$,
+      data$.pipe(map((data) => ({ type: 'received', data }) as const)),
+      microphone.audio$.pipe(
+        map(({ data }) => ({ type: 'captured', audio: isMuted() ? new Uint8Array(data.length) : data }) as const),
+      ),
+      merge(speaker.moved$, interval(reportMs, scheduler)).pipe(map(() => ({ type: 'moved' }) as const)),
+      interval(pingMs, scheduler).pipe(map(() => ({ type: 'ping' }) as const)),
     );
-    this.#own.add(work$.subscribe({ error: (cause: unknown) => this.#options.onEnd(VoiceError.from(cause)) }));
+    const machine: Machine<Call, CallInput, CallEffect> = {
+      start: newCall,
+      reduce: (call, input) => followCall(call, input, this.#context()),
+      wakeAt: () => Infinity,
+      tick: { type: 'ping' },
+    };
+    const work$ = input$.pipe(
+      fold(machine, scheduler),
+      tap((step) => {
+        this.#call$.next(step[0]);
+        eachEffect(step, this.#enact);
+      }),
+    );
+    this.#own.add(work$.subscribe({ error: (cause: unknown) => onEnd(VoiceError.from(cause)) }));
   }
 
   /** Sends a command, now or after reconnecting. */
   command(command: PageCommand): void {
-    this.#put({ end: this.#micAt, data: encodePageWire(command), isAudio: false, isSent: false });
+    this.#happens({ type: 'command', command });
   }
 
   /** Says goodbye, and ends it. */
   close(): void {
-    if (this.#isLinked) this.#send({ type: 'bye' });
+    if (this.#call$.value.isLinked) this.#send(encodePageWire({ type: 'bye' }));
     this.#own.unsubscribe();
     this.#encoder?.close();
     this.#decoder?.close();
   }
 
-  #hello(socket: RemoteSocket): void {
-    const { microphone, speaker, opus } = this.#options;
-    const { session, token } = this.#welcome ?? {};
-    this.#socket = socket;
-    this.#isLinked = false;
-    const { id, received = 0 } = this.#play ?? {};
-    this.#send({
-      ...{ type: 'hello', rate: microphone.getMetadata().sampleRate },
-      ...(opus && { audio: 'opus' }),
-      ...(session !== undefined && token !== undefined && { session, token }),
-      ...(id !== undefined && { play: id }),
-      ...{ received, heard: Math.min(received, Math.floor(speaker.heard)), seen: this.#seen },
-    });
+  #happens(input: CallInput): void {
+    this.#inputs$.next(input);
   }
 
-  #receive(data: unknown): void {
-    if (typeof data !== 'string') {
-      const isOpus = this.#opus !== undefined;
-      const frame = data instanceof ArrayBuffer ? parsePlayFrame(new Uint8Array(data), isOpus) : undefined;
-      if (!this.#isLinked || !frame || frame.play !== this.#play?.id) return;
-      if (isOpus) this.#decode(this.#play, frame);
-      else this.#hold(this.#play, frame.at, new Int16Array(frame.data.buffer));
-      return;
-    }
-    const message = parseServerMessage(data);
-    // A newer server may send messages that this page doesn't know.
-    if (message && (this.#isLinked || message.type === 'welcome')) this.#read(message);
+  #context(): CallContext {
+    const { scheduler, microphone, speaker, opus } = this.#options;
+    const { readyState, bufferedAmount = 0 } = this.#socket ?? {};
+    return {
+      now: scheduler.now(),
+      socket: readyState !== 1 ? 'closed' : bufferedAmount > maxBufferedBytes ? 'full' : 'open',
+      hasOpus: opus !== undefined,
+      rate: microphone.getMetadata().sampleRate,
+      heard: speaker.heard,
+      tailMs: speaker.tailMs,
+    };
   }
 
-  #read(message: ServerMessage<VoiceEvent>): void {
-    switch (message.type) {
+  readonly #enact = (effect: CallEffect): void => {
+    const { speaker, opus, onEvent, onLink, onWelcome, onError } = this.#options;
+    if (this.#own.closed) return;
+    switch (effect.type) {
+      case 'send':
+        this.#send(effect.data);
+        break;
+      case 'reconnect':
+        this.#socket?.close();
+        break;
+      case 'link':
+        onLink(effect.link);
+        break;
       case 'welcome':
-        this.#resume(message);
+        onWelcome(effect.welcome, effect.isFirst);
         break;
       case 'event':
-        if (message.seq <= this.#seen) break;
-        this.#seen = message.seq;
-        this.#options.onEvent(message.event);
+        onEvent(effect.event);
+        break;
+      case 'error':
+        onError(effect.error);
+        break;
+      case 'begin':
+        speaker.begin(effect.from, effect.paused);
+        break;
+      case 'push':
+        speaker.push(effect.samples);
         break;
       case 'volume':
-        this.#options.speaker.setVolume(message.value);
+        speaker.setVolume(effect.value);
         break;
-      case 'pong':
-        this.#arrived(message.mic);
-        break;
-      case 'play':
-        this.#begin(message);
-        break;
-      default:
-        if (message.id === this.#play?.id) this.#order(this.#play, message);
-    }
-  }
-
-  #resume(welcome: Welcome): void {
-    if (this.#isLinked) return;
-    const isFirst = this.#welcome === undefined;
-    this.#welcome = welcome;
-    this.#isLinked = true;
-    const { resumed, missed } = welcome;
-    this.#options.onLink({ type: 'connected', resumed, missed, audio: this.#opus ? 'opus' : 'linear16' });
-    this.#options.onWelcome(welcome, isFirst);
-    this.#arrived(welcome.mic);
-    for (const each of this.#outgoing) if (each.isAudio) each.isSent = false;
-    this.#flush();
-  }
-
-  #begin({ id, from, paused, volume }: Extract<ServerMessage, { type: 'play' }>): void {
-    const { speaker } = this.#options;
-    speaker.setVolume(volume);
-    if (id === this.#play?.id) {
-      this.#play.endsAt = undefined;
-      if (paused) speaker.pause();
-      else speaker.resume();
-    } else {
-      this.#play = { id, received: from, told: from, next: from };
-      speaker.begin(from, paused);
-    }
-    if (this.#opus) this.#openDecoder(this.#opus, this.#play, from);
-  }
-
-  /** Replaces the decoder: of what is in the previous one, nothing is heard. */
-  #openDecoder(opus: PageOpus, play: RemotePlay, from: number): void {
-    this.#decoder?.close();
-    play.next = from;
-    let at = from - opusDelay(opusRate);
-    this.#decoder = opus.decoder(
-      (samples) => {
-        this.#hold(play, at, samples);
-        at += samples.length;
-      },
-      (cause) => this.#failed(cause),
-    );
-  }
-
-  #order(play: RemotePlay, message: Exclude<Extract<ServerMessage, { id: number }>, { type: 'play' }>): void {
-    const { speaker } = this.#options;
-    switch (message.type) {
       case 'end':
-        play.endsAt = message.at;
-        if (message.at === play.received) speaker.end();
-        break;
       case 'pause':
-        speaker.pause();
-        break;
       case 'resume':
-        speaker.resume();
+      case 'stop':
+        speaker[effect.type]();
         break;
-      case 'cut':
-        speaker.stop();
-        this.#play = undefined;
+      case 'decoder.open':
         this.#decoder?.close();
+        this.#decoder = opus?.decoder((samples) => this.#happens({ type: 'decoded', samples }), this.#failed);
+        break;
+      case 'decoder.close':
+        this.#decoder?.close();
+        break;
+      case 'decode':
+        this.#decoder?.push(effect.packet);
+        break;
+      case 'encode':
+        this.#encoder ??= opus?.encoder((packet) => this.#happens({ type: 'encoded', packet }), this.#failed);
+        this.#encoder?.push(effect.frame);
+        break;
+      case 'encoder.close':
+        this.#encoder?.close();
+        this.#encoder = undefined;
     }
-  }
+  };
 
-  get #opus(): PageOpus | undefined {
-    return this.#welcome?.audio === 'opus' ? this.#options.opus : undefined;
-  }
+  readonly #failed = (cause: unknown): void => this.#happens({ type: 'codec.failed', cause });
 
-  /** Decodes the packet that is expected next. */
-  #decode(play: RemotePlay, { at, data }: PlayFrame): void {
-    if (at !== play.next) return;
-    play.next += opusFrame(opusRate);
-    this.#checkAhead(play.next);
-    this.#decoder?.push(data);
-  }
-
-  #checkAhead(at: number): void {
-    if (at - this.#options.speaker.heard > maxAheadSeconds * (this.#welcome?.rate ?? 0)) {
-      throw new VoiceError('RemotePipeline: the server sends too much', { code: 'overflow' });
-    }
-  }
-
-  /** Plays the part of a frame that is new, up to the end. */
-  #hold(play: RemotePlay, at: number, samples: Int16Array<ArrayBuffer>): void {
-    const { speaker } = this.#options;
-    if (at > play.received) return;
-    const news = samples.subarray(play.received - at, (play.endsAt ?? Infinity) - at);
-    if (news.length === 0) return;
-    play.received += news.length;
-    this.#checkAhead(play.received);
-    speaker.push(news);
-    if (play.received === play.endsAt) speaker.end();
-  }
-
-  /** Reports what was heard. */
-  #tell(): void {
-    const play = this.#play;
-    const { speaker, scheduler } = this.#options;
-    if (!play || !this.#isLinked) return;
-    const at = Math.min(play.received, Math.floor(speaker.heard));
-    const isOver = at === play.endsAt;
-    const now = scheduler.now();
-    if (at === play.told || (!isOver && now - this.#toldAt < reportMs)) return;
-    this.#toldAt = now;
-    play.told = at;
-    this.#send({ type: 'heard', play: play.id, at, tailMs: Math.round(speaker.tailMs) });
-  }
-
-  #hear({ data }: AudioChunk): void {
-    const { isMuted } = this.#options;
-    if (!this.#welcome) return;
-    const audio = isMuted() ? new Uint8Array(data.length) : data;
-    if (this.#opus) this.#encode(this.#opus, audio);
-    else this.#put({ data: encodeFrame([this.#micAt], audio), ...this.#heard(audio.length / 2) });
-    this.#ping();
-  }
-
-  #heard(frames: number): Outgoing {
-    this.#micAt += frames;
-    return { end: this.#micAt, isAudio: true, isSent: false };
-  }
-
-  /** Packets take their place in the queue before they are encoded: what is put later is sent later. */
-  #encode(opus: PageOpus, audio: Uint8Array<ArrayBuffer>): void {
-    const all = joinBytes([this.#held, audio]);
-    const frames = opusFrame(this.#options.microphone.getMetadata().sampleRate);
-    let from = 0;
-    for (; from + frames * 2 <= all.length; from += frames * 2) {
-      const at = this.#micAt;
-      const outgoing = this.#heard(frames);
-      this.#encoding.push((packet) => (outgoing.data = encodeFrame([at], packet)));
-      this.#put(outgoing);
-      this.#encoder ??= this.#openEncoder(opus);
-      this.#encoder.push(all.slice(from, from + frames * 2));
-    }
-    this.#held = all.slice(from);
-  }
-
-  #openEncoder(opus: PageOpus): OpusStream {
-    return opus.encoder(
-      (packet) => {
-        this.#encoding.shift()?.(packet);
-        this.#flush();
-      },
-      (cause) => this.#failed(cause),
-    );
-  }
-
-  /** The browser has closed a codec: the next connection begins with others. */
-  #failed(cause: unknown): void {
-    this.#encoder?.close();
-    this.#encoder = undefined;
-    this.#encoding = [];
-    this.#outgoing = this.#outgoing.filter(({ data }) => data !== undefined);
-    this.#options.onError(new VoiceError('RemotePipeline: the Opus codec failed', { code: 'internal', cause }));
-    this.#socket?.close();
-  }
-
-  /** The server received the microphone's audio up to a position. */
-  #arrived(mic: number): void {
-    this.#outgoing = this.#outgoing.filter(({ end, isAudio, isSent }) => end > mic || (!isAudio && !isSent));
-  }
-
-  #put(outgoing: Outgoing): void {
-    this.#outgoing.push(outgoing);
-    if (this.#outgoing.length > maxOutgoing) this.#outgoing.shift();
-    this.#flush();
-  }
-
-  #flush(): void {
-    const socket = this.#socket;
-    if (!this.#isLinked || socket?.readyState !== 1) return;
-    // A connection that accepts no data is as good as lost.
-    if (socket.bufferedAmount > maxBufferedBytes) socket.close();
-    else {
-      for (const each of this.#outgoing) {
-        if (each.data === undefined) break;
-        if (!each.isSent) socket.send(each.data);
-        each.isSent = true;
-      }
-    }
-  }
-
-  #ping(): void {
-    const now = this.#options.scheduler.now();
-    if (!this.#isLinked || now - this.#pingedAt < pingMs) return;
-    this.#pingedAt = now;
-    this.#send({ type: 'ping', seen: this.#seen });
-  }
-
-  #send(message: PageMessage): void {
-    if (this.#socket?.readyState === 1) this.#socket.send(encodePageWire(message));
+  #send(data: string | Uint8Array<ArrayBuffer>): void {
+    if (this.#socket?.readyState === 1) this.#socket.send(data);
   }
 }

@@ -1,0 +1,52 @@
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/** A message for the server. */
+export interface Outgoing {
+  /** The microphone's position after it, in frames. */
+  readonly end: number;
+  readonly isAudio: boolean;
+  /** Absent until it is encoded. */
+  readonly data?: string | Bytes;
+  readonly isSent?: boolean;
+}
+
+/** Messages in order, until the server acknowledges them. */
+export type Queue = readonly Outgoing[];
+
+/** Frames of 20 ms and commands kept: 10 s. */
+const maxLength = 500;
+
+/** Adds messages; the oldest go when there are too many. */
+export function queued(queue: Queue, messages: Queue): Queue {
+  return [...queue, ...messages].slice(-maxLength);
+}
+
+/** Without what has arrived: the microphone's audio up to a position, and the commands before it that were sent. */
+export function unacknowledged(queue: Queue, position: number): Queue {
+  return queue.filter(({ end, isAudio, isSent = false }) => end > position || (!isAudio && !isSent));
+}
+
+/** Another socket needs the audio once more. */
+export function audioAgain(queue: Queue): Queue {
+  return queue.map((each) => (each.isAudio ? { ...each, isSent: false } : each));
+}
+
+/** The packet whose audio ends at a position was encoded. */
+export function encodedAt(queue: Queue, end: number, data: Bytes): Queue {
+  return queue.map((each) => (each.isAudio && each.end === end ? { ...each, data } : each));
+}
+
+/** Without what will never be encoded. */
+export function encodedOnly(queue: Queue): Queue {
+  return queue.filter(({ data }) => data !== undefined);
+}
+
+/** What is to be sent now, up to the first message that is still being encoded, and the queue after that. */
+export function due(queue: Queue): { readonly queue: Queue; readonly data: readonly (string | Bytes)[] } {
+  const blocked = queue.findIndex(({ data }) => data === undefined);
+  const ready = blocked < 0 ? queue : queue.slice(0, blocked);
+  const data = ready.flatMap((each) => (each.isSent || each.data === undefined ? [] : [each.data]));
+  if (data.length === 0) return { queue, data };
+  const marked = ready.map((each) => (each.isSent ? each : { ...each, isSent: true }));
+  return { queue: [...marked, ...queue.slice(ready.length)], data };
+}
