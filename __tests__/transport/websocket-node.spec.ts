@@ -62,6 +62,53 @@ describe('the WebSocket of Node', () => {
     expect(received).toEqual(['one', 'two']);
   });
 
+  itOnStreams(
+    'hands the second and further messages of a task to the system in one call, once it is over',
+    async () => {
+      const received: string[] = [];
+      const url = await on(
+        serveSockets((socket) => socket.on('message', (data) => received.push((data as Buffer).toString()))),
+      );
+      const peer = new Listener({ url });
+      await peer.opened;
+      const { socket } = peer;
+      const send = (text: string): number => {
+        socket.send(text);
+        return socket.bufferedAmount;
+      };
+      const task = ['one', 'two', 'three'].map(send);
+      expect([task[0], (task[1] ?? 0) > 0, (task[2] ?? 0) > (task[1] ?? 0)]).toEqual([0, true, true]);
+      await Promise.resolve();
+      expect(socket.bufferedAmount).toBe(0);
+      expect(send('four')).toBe(0);
+      await Promise.resolve();
+      // However long a burst is, what waits is bounded.
+      const waiting = Array.from({ length: 1000 }, () => send('x'));
+      expect(Math.max(...waiting)).toBeLessThan(64 * 8);
+      socket.close(1000);
+      await peer.closed;
+      expect(received).toEqual(['one', 'two', 'three', 'four', ...Array.from({ length: 1000 }, () => 'x')]);
+    },
+  );
+
+  it('loses nothing of a task that ends with the connection', async () => {
+    const received: string[] = [];
+    let end = (): void => undefined;
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    const url = await on(
+      serveSockets((socket) => {
+        socket.on('message', (data) => received.push((data as Buffer).toString()));
+        socket.on('close', end);
+      }),
+    );
+    const { socket, opened } = new Listener({ url });
+    await opened;
+    for (const text of ['one', 'two', 'three']) socket.send(text);
+    socket.terminate();
+    await ended;
+    expect(received).toEqual(['one', 'two', 'three']);
+  });
+
   it('carries text and audio both ways, and headers', async () => {
     const heads: Record<string, unknown>[] = [];
     const urls: unknown[] = [];

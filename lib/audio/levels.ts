@@ -2,9 +2,14 @@ import type { Samples } from './samples.ts';
 
 /** The root mean square of samples, 0 to 1 of full scale; 0 without samples. A full-scale sine has 0.707. */
 export function rmsLevel(samples: Samples): number {
+  const { length } = samples;
   let energy = 0;
-  for (const sample of samples) energy += sample * sample;
-  return samples.length === 0 ? 0 : Math.sqrt(energy / samples.length) / fullScale(samples);
+  // By index: an iterator takes several times as long.
+  for (let at = 0; at < length; at++) {
+    const sample = samples[at] ?? 0;
+    energy += sample * sample;
+  }
+  return length === 0 ? 0 : Math.sqrt(energy / length) / fullScale(samples);
 }
 
 /** The largest magnitude among samples, 0 to 1 of full scale (floats may exceed it); 0 without samples. */

@@ -34,10 +34,12 @@ const isChunk: Check = ({ data, metadata, utteranceId }) =>
   ArrayBuffer.isView(data) && isFormat(metadata) && (utteranceId === undefined || isText(utteranceId));
 
 function isFormat(value: unknown): boolean {
+  if (value === undefined) return true;
   const { encoding, sampleRate, channels } = asObject(value) ?? {};
-  const isCounted = [sampleRate, channels].every((count) => (asNumber(count) ?? 0) > 0);
-  return value === undefined || (isText(encoding) && isCounted);
+  return isText(encoding) && isCount(sampleRate) && isCount(channels);
 }
+
+const isCount = (value: unknown): boolean => (asNumber(value) ?? 0) > 0;
 
 const mayBePlaced: Check = ({ positionMs }) => positionMs === undefined || isNumber(positionMs);
 

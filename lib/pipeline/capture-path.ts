@@ -41,8 +41,10 @@ export class CapturePath {
   #isMuted: boolean;
   #isListening = true;
   #isPushToTalk: boolean;
-  /** How much was captured, in milliseconds, and when the last chunk arrived. */
-  #captured = { ms: 0, at: 0 };
+  /** How much was captured, in milliseconds. */
+  #capturedMs = 0;
+  /** When the last chunk of it arrived. */
+  #capturedAt = 0;
   #path: AudioPath | undefined;
   readonly #flowing = new Subscription();
   #current: Subscription | undefined;
@@ -141,17 +143,18 @@ export class CapturePath {
 
   /** When a position of the captured audio was captured: audio is captured as it is spoken. */
   timeOf(positionMs: number): number | undefined {
-    const { ms, at } = this.#captured;
-    return positionMs > ms ? undefined : at - (ms - positionMs);
+    const aheadMs = this.#capturedMs - positionMs;
+    return aheadMs < 0 ? undefined : this.#capturedAt - aheadMs;
   }
 
   /** How much was captured, in milliseconds, and sent: silence in its place is sent as well. 0 if it is compressed. */
   get capturedMs(): number {
-    return this.#captured.ms;
+    return this.#capturedMs;
   }
 
   #count(chunk: AudioChunk, ms: number): void {
-    this.#captured = { ms: this.#captured.ms + ms, at: this.#options.scheduler.now() };
+    this.#capturedMs += ms;
+    this.#capturedAt = this.#options.scheduler.now();
     this.#options.onChunk(chunk);
   }
 

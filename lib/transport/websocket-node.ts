@@ -75,6 +75,11 @@ export const openSocket: RawSocketFactory = (request, limits, handler): RawSocke
     return created;
   }
 
+  // The socket below `ws` has no public name.
+  const stream = (): Partial<Duplex> | null | undefined =>
+    socket && (Reflect.get(socket, '_socket') as Partial<Duplex> | null | undefined);
+  const burst = new Burst(stream);
+
   return {
     get requestId() {
       return requestId;
@@ -83,16 +88,18 @@ export const openSocket: RawSocketFactory = (request, limits, handler): RawSocke
       return socket?.bufferedAmount ?? 0;
     },
     send(data) {
-      if (socket?.readyState === socket?.OPEN) socket?.send(data, ignore);
+      if (socket?.readyState !== socket?.OPEN) return;
+      burst.add();
+      socket?.send(data);
     },
     together(send) {
-      // The socket below `ws` has no public name.
-      const stream = socket && (Reflect.get(socket, '_socket') as Partial<Duplex> | null | undefined);
-      stream?.cork?.();
+      const written = stream();
+      written?.cork?.();
       try {
         send();
       } finally {
-        stream?.uncork?.();
+        burst.end();
+        written?.uncork?.();
       }
     },
     ping() {
@@ -103,10 +110,49 @@ export const openSocket: RawSocketFactory = (request, limits, handler): RawSocke
     },
     terminate() {
       over = true;
+      burst.end();
       if (!violated) socket?.terminate();
     },
   };
 };
+
+/** Most messages of a burst that wait together. */
+const maxGathered = 64;
+
+const resolved = Promise.resolve();
+
+/**
+ * Messages that are sent in one task: the first leaves at once, those after it with one system call when the task is
+ * over. In a burst, such as after a blocked event loop, the calls would cost more than everything else.
+ */
+class Burst {
+  readonly #stream: () => Partial<Duplex> | null | undefined;
+  readonly #end = (): void => this.end();
+  #length = 0;
+  /** What holds back the messages after the first. */
+  #corked: Partial<Duplex> | null | undefined;
+
+  constructor(stream: () => Partial<Duplex> | null | undefined) {
+    this.#stream = stream;
+  }
+
+  /** Called before each message. */
+  add(): void {
+    if (this.#length > maxGathered) this.end();
+    this.#length += 1;
+    if (this.#length === 1) void resolved.then(this.#end);
+    if (this.#length !== 2) return;
+    this.#corked = this.#stream();
+    this.#corked?.cork?.();
+  }
+
+  /** Lets go of what waits. */
+  end(): void {
+    this.#length = 0;
+    this.#corked?.uncork?.();
+    this.#corked = undefined;
+  }
+}
 
 /** Final, as with HTTP: another try would meet the same certificate. */
 function untrusted(cause: Error): VoiceError {

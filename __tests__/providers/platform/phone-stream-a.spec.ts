@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
+import fc from 'fast-check';
 import { firstValueFrom, of, take, toArray, VirtualTimeScheduler } from 'rxjs';
 import { WebSocket, WebSocketServer } from 'ws';
 import { decodeMulaw } from '../../../lib/audio/g711.ts';
@@ -12,6 +13,7 @@ import { describePhone, FakePhoneSocket, type Frame } from '../../conformance/ph
 import { TestClock, until } from '../../transport/test-clock.ts';
 import { verifyPhoneStreamASignature } from '../../../lib/providers/platform/phone-stream-a-signature.ts';
 import { PhoneStreamA, type PhoneStreamAConfig } from '../../../lib/providers/platform/phone-stream-a.ts';
+import type { NodeSocketLike } from '../../../lib/providers/platform/platform-socket.ts';
 
 const streamSid = 'MZ0123456789abcdef0123456789abcdef';
 const mulaw: AudioMetadata = { encoding: 'mulaw', sampleRate: 8000, channels: 1, bitDepth: 8 };
@@ -117,7 +119,124 @@ describePhone({
   dial,
 });
 
+/** A socket of Node's kind in memory: text comes as bytes. */
+class FakeNodeSocket implements NodeSocketLike {
+  readonly readyState = 1;
+  readonly #listeners: ((data: Uint8Array, isBinary: boolean) => void)[] = [];
+
+  on(event: string, listener: (...values: never[]) => void): void {
+    if (event === 'message') this.#listeners.push(listener as (data: Uint8Array, isBinary: boolean) => void);
+  }
+  off(): void {}
+  send(): void {}
+  close(): void {}
+  say(message: Uint8Array): void {
+    for (const listener of this.#listeners) listener(message, false);
+  }
+}
+
+/** What is heard of a call's messages, and what is complained of. */
+async function heardOf(socket: NodeSocketLike | FakeSocket, say: () => void): Promise<unknown> {
+  const phone = new PhoneStreamA({ maxBytesPerSecond: Infinity, scheduler: new VirtualTimeScheduler() });
+  const heard: unknown[] = [];
+  const errors: string[] = [];
+  phone.errors$.subscribe(({ message }) => errors.push(message));
+  phone.audio$.subscribe(({ data, timestamp }) => heard.push([Buffer.from(data).toString('hex'), timestamp]));
+  await phone.initialize();
+  await phone.start();
+  phone.attach(socket, { start });
+  say();
+  return { heard, errors };
+}
+
+/** A message is read by position from bytes, and by JSON from a text: both must always hear the same. */
+async function heardBothWays(messages: readonly Uint8Array[]): Promise<[bytes: unknown, text: unknown]> {
+  const [node, dom] = [new FakeNodeSocket(), new FakeSocket()];
+  return [
+    await heardOf(node, () => messages.forEach((message) => node.say(message))),
+    await heardOf(dom, () => messages.forEach((message) => dom.say(new TextDecoder().decode(message)))),
+  ];
+}
+
 describe('PhoneStreamA', () => {
+  const known = JSON.stringify(media(frame(7), 2440));
+
+  it('hears in bytes what it hears in a text, however a message of the known shape varies', async () => {
+    const [before, after] = known.split(Buffer.from(frame(7)).toString('base64')) as [string, string];
+    const withPayload = (payload: string): string => before + payload + after;
+    const variants = [
+      known,
+      ...[
+        '',
+        '/',
+        '//',
+        '///',
+        '////',
+        '//8=',
+        '/w==',
+        '/w=',
+        '=',
+        '====',
+        '-_-_',
+        'AA A',
+        'A\\u0041AA',
+        '%',
+        '"',
+        'é',
+      ].map(withPayload),
+      ...['', '0', '007', '-5', '1.5', '1e3', ' 9', 'x', '58479596546586596', '182843782140913330'].map((time) =>
+        known.replace('"2440"', `"${time}"`),
+      ),
+      ...['2440', 'null', '{}'].map((time) => known.replace('"2440"', time)),
+      ...['outbound', 'inbound_track', '', 'INBOUND'].map((track) => known.replace('inbound', track)),
+      ...['MZforeign', '', `${streamSid}0`, streamSid.slice(1)].map((sid) => known.replace(streamSid, sid)),
+      ...['"__proto__":{"event":"stop"},', '"event":"stop",', '"extra":1,', ' '].flatMap((more) => [
+        known.replace('{', `{${more}`),
+        known.replace('"streamSid"', `${more}"streamSid"`),
+        known.replace('"track"', `${more}"track"`),
+      ]),
+      ...['}', ' ', '\n', '{}', '\u0000'].flatMap((more) => [known + more, more + known]),
+      known.replace('"}', '","track":"outbound"}'),
+      known.replace('"}', `"},"media":{"payload":"/w==","timestamp":"1"}`),
+      JSON.stringify({ streamSid, event: 'media', media: media(frame(9), 20).media }),
+      known.slice(0, -1),
+      known.slice(1),
+    ];
+    for (const variant of variants) {
+      const [bytes, text] = await heardBothWays([Buffer.from(variant, 'utf8')]);
+      expect([variant, bytes]).toEqual([variant, text]);
+    }
+    expect(await heardBothWays([Buffer.from(known)])).toEqual(
+      Array(2).fill({ heard: [['07'.repeat(160), 2440]], errors: [] }),
+    );
+  });
+
+  it('hears in bytes what it hears in a text, whatever happens to a message on its way', async () => {
+    const seed = Buffer.from(JSON.stringify(media(frame(7).subarray(0, 5), 20)));
+    const place = fc.nat(seed.length);
+    const damage = fc.oneof(
+      fc.record({ at: place, cut: fc.nat(3), put: fc.uint8Array({ maxLength: 2 }) }),
+      fc.record({
+        at: place,
+        cut: fc.nat(3),
+        put: fc.constantFrom('"', '\\', '{', '}', ':', ',', '0', 'A', '=', '-', ' ').map((text) => Buffer.from(text)),
+      }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.array(damage, { maxLength: 3 }), { minLength: 1, maxLength: 20 }), async (all) => {
+        const messages = all.map((damages) =>
+          damages.reduce<Buffer>(
+            (message, { at, cut, put }) => Buffer.concat([message.subarray(0, at), put, message.subarray(at + cut)]),
+            seed,
+          ),
+        );
+        const [bytes, text] = await heardBothWays(messages);
+        expect(bytes).toEqual(text);
+      }),
+      { numRuns: 300 * (Number(process.env['FUZZ']) || 1) },
+    );
+  });
+
   it('says the format of the caller before there is one', () => {
     const phone = new PhoneStreamA();
     expect(phone.getMetadata()).toEqual(mulaw);

@@ -1,9 +1,12 @@
+import { rmsLevel } from '../../../lib/audio/levels.ts';
+import { decodeSamples, encodeSamples } from '../../../lib/audio/samples.ts';
 import { alphaWire, type AlphaSTTConfig } from '../../../lib/providers/stt/alpha-stt.ts';
 import { hear, silentHearing, type HearingEffect, type HearingInput } from '../../../lib/providers/stt/hearing.ts';
 import { asObjects, type WireObject } from '../../../lib/core/guard.ts';
 import { deltaWire } from '../../../lib/providers/stt/delta-stt.ts';
 import type { STTContext, STTWire } from '../../../lib/providers/stt/stt-wire.ts';
 import { zetaWire } from '../../../lib/providers/stt/zeta-stt.ts';
+import { isLoud } from '../../../lib/providers/stt/voice-levels.ts';
 import { mono16k } from './stt-fixture.ts';
 
 const context: STTContext<AlphaSTTConfig> = {
@@ -94,6 +97,21 @@ describe('hear(): one fold of a wire', () => {
     expect(played(inputs, { config: { silenceTimeoutMs: false } })).toEqual([]);
     // Sent all at once: nobody answers in no time.
     expect(played(inputs, { config: { silenceTimeoutMs: 2_000 }, now: 0 })).toEqual([]);
+  });
+
+  it('a voice is as loud in each encoding as in samples', () => {
+    const amplitudes = [0, 100, 300, 320, 330, 340, 400, 5_000, 32_000];
+    for (const encoding of ['mulaw', 'alaw', 'linear16'] as const) {
+      const format = { encoding, sampleRate: 8_000, channels: 1 };
+      const heard = amplitudes.map((amplitude) => {
+        const samples = Int16Array.from({ length: 160 }, (_, at) => (at % 2 ? amplitude : -amplitude));
+        const frame = encodeSamples(samples, encoding);
+        return [isLoud(frame, format), rmsLevel(decodeSamples(frame, encoding)) >= 0.01];
+      });
+      expect(heard.map(([isOne]) => isOne)).toEqual(heard.map(([, isOne]) => isOne));
+      expect(new Set(heard.flat())).toEqual(new Set([true, false]));
+      expect(isLoud(new Uint8Array(0), format)).toBe(false);
+    }
   });
 
   it('what was final before is not said again', () => {

@@ -10,6 +10,11 @@ import { isNodeSocket, type DomSocketEvent, type NodeSocketLike, type PlatformSo
 
 /** The provider's side of a {@link PhoneLine}. */
 export interface PhoneLineHandler {
+  /**
+   * Handles a message by its bytes, before anything else is made of them: for audio, of which there are fifty messages a
+   * second. False leaves the message to `receive`.
+   */
+  readonly receiveAudio?: (message: Uint8Array) => boolean;
   /** Handles a text frame, or the bytes of a binary one; what it throws is reported. */
   readonly receive: (data: string | Uint8Array) => void;
   /** Called once for each call, when nothing more can be sent. */
@@ -149,9 +154,8 @@ export class PhoneLine {
   }
 
   #isSecret(): boolean {
-    const now = this.#scheduler.now();
-    if (this.#secretDtmf$.observed) this.#secretUntil = now + secretTailMs;
-    return now < this.#secretUntil;
+    if (this.#secretDtmf$.observed) this.#secretUntil = this.#scheduler.now() + secretTailMs;
+    return this.#secretUntil !== -Infinity && this.#scheduler.now() < this.#secretUntil;
   }
 
   /** Terminates a peer that doesn't answer within 200 ms. */
@@ -206,7 +210,7 @@ export class PhoneLine {
   /** `ws` delivers text as bytes too, and flags it. */
   #receive(data: unknown, isText: boolean = false): void {
     this.#misses = 0;
-    const message = typeof data === 'string' ? data : bytesOf(data);
+    const message = typeof data === 'string' || data instanceof Uint8Array ? data : bytesOf(data);
     if (!this.#socket || message === undefined) return;
     if (message.length > maxMessageBytes) {
       this.end('closed', 1009, `a message of more than ${maxMessageBytes} bytes`);
@@ -214,11 +218,17 @@ export class PhoneLine {
       this.end('closed', 1009, `more than ${this.#maxBytesPerSecond} bytes per second`);
     } else {
       try {
-        this.#handler.receive(isText && typeof message !== 'string' ? decoder.decode(message) : message);
+        this.#handle(message, isText);
       } catch (cause) {
         this.#handler.complain(`: ${messageOf(cause)}`, { code: 'internal', cause });
       }
     }
+  }
+
+  #handle(message: string | Uint8Array, isText: boolean): void {
+    const { receive, receiveAudio } = this.#handler;
+    if (typeof message === 'string') receive(message);
+    else if (!receiveAudio?.(message)) receive(isText ? decoder.decode(message) : bytesOf(message));
   }
 
   #afford(bytes: number): boolean {
@@ -232,6 +242,8 @@ export class PhoneLine {
   }
 }
 
+function bytesOf(data: Uint8Array): Uint8Array;
+function bytesOf(data: unknown): Uint8Array | undefined;
 function bytesOf(data: unknown): Uint8Array | undefined {
   if (ArrayBuffer.isView(data)) return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   return data instanceof ArrayBuffer ? new Uint8Array(data) : undefined;

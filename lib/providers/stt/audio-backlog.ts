@@ -53,7 +53,7 @@ export class AudioBacklog {
   trim(maxMs: number): number {
     const before = this.#start;
     this.#drop(this.#end - bytesForMs(maxMs, this.format));
-    return durationMs(this.#start - before, this.format);
+    return this.#start === before ? 0 : durationMs(this.#start - before, this.format);
   }
 
   /** The kept audio from a position on, in frames. Default: all of it. */
@@ -70,9 +70,12 @@ export class AudioBacklog {
     while (rest.length > 0) {
       const at = (this.#end - this.#base) % this.#blockLength;
       if (at === 0) this.#blocks.push(new Uint8Array(this.#blockLength));
-      const fitting = rest.length > this.#blockLength - at ? rest.subarray(0, this.#blockLength - at) : rest;
+      const fits = rest.length <= this.#blockLength - at;
+      const fitting = fits ? rest : rest.subarray(0, this.#blockLength - at);
       this.#blocks.at(-1)?.set(fitting, at);
       this.#end += fitting.length;
+      // Nearly always: a view of nothing would cost more than the copy.
+      if (fits) return;
       rest = rest.subarray(fitting.length);
     }
   }

@@ -266,7 +266,7 @@ export class AudioUplink {
       ...this.#afterAudio.splice(0).flatMap((item) => (typeof item === 'number' ? feed.pad(item) : feed.tell(item))),
       ...(hasEnded || this.#isEndOfStretch ? feed.push([endOfAudio]) : []),
     ];
-    const first = this.#encoded(due);
+    const first = due.map((item) => this.#encoded(item)).filter((data) => data !== undefined);
     if (this.#isEndOfStretch && due.includes(endOfAudio)) this.close();
     return first;
   }
@@ -329,25 +329,28 @@ export class AudioUplink {
   }
 
   #transmit(items: readonly FeedItem[]): void {
-    for (const encoded of this.#encoded(items)) this.#options.send(encoded);
-    const frames = items.filter((item) => item instanceof Uint8Array);
+    for (const item of items) {
+      const data = this.#encoded(item);
+      if (data !== undefined) this.#options.send(data);
+    }
+    // A frame that arrives alone, as nearly all do, needs no other array.
+    const frames = items.every(isFrame) ? items : items.filter(isFrame);
     if (this.#isEndOfStretch && frames.includes(endOfAudio)) this.close();
     if (frames.length === 0) return;
     this.#quietMs = 0;
     this.#options.onSent(frames);
   }
 
-  #encoded(items: readonly FeedItem[]): SocketData[] {
-    const encoded: SocketData[] = [];
-    for (const item of items) {
-      if (item instanceof Uint8Array) {
-        if (this.isPcm) this.#clock?.sent(durationMs(item.length, this.#options.format()));
-        encoded.push(this.#encode(item));
-      } else if (typeof item === 'string') encoded.push(item);
-      else if ('paddedMs' in item) this.#clock?.padded(item.paddedMs);
-      else this.#clock?.leftOut(item.leftOutMs);
+  /** What is sent of an item, once the clock has counted it; nothing of what was left out. */
+  #encoded(item: FeedItem): SocketData | undefined {
+    if (item instanceof Uint8Array) {
+      if (this.isPcm) this.#clock?.sent(durationMs(item.length, this.#options.format()));
+      return this.#encode(item);
     }
-    return encoded;
+    if (typeof item === 'string') return item;
+    if ('paddedMs' in item) this.#clock?.padded(item.paddedMs);
+    else this.#clock?.leftOut(item.leftOutMs);
+    return undefined;
   }
 
   #encode(frame: Uint8Array<ArrayBuffer>): SocketData {
@@ -355,4 +358,8 @@ export class AudioUplink {
     this.#sentFrames += 1;
     return encoded;
   }
+}
+
+function isFrame(item: FeedItem): item is Uint8Array<ArrayBuffer> {
+  return item instanceof Uint8Array;
 }

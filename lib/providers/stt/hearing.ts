@@ -337,12 +337,13 @@ function onSent<C extends StreamingSTTConfig, S>(
   wire: STTWire<C, S>,
   hearing: Hearing<S>,
   { frames }: Extract<HearingInput<C>, { type: 'sent' }>,
-  { config, format, now }: STTContext<C>,
+  context: STTContext<C>,
 ): HearingStep<S> {
+  const { config, format } = context;
   const limitMs: number | false = config.silenceTimeoutMs ?? wire.silenceTimeoutMs ?? 10_000;
   if (limitMs === false || !isPcmLike(format.encoding)) return [hearing];
   const promises = wire.promisesMessages?.(config) ?? false;
-  const { alarms, since = now } = hearing.watch;
+  const { alarms } = hearing.watch;
   let { unansweredMs, voices } = hearing.watch;
   const patienceMs = promises ? limitMs : limitMs * 2 ** alarms;
   for (const frame of frames) {
@@ -354,8 +355,9 @@ function onSent<C extends StreamingSTTConfig, S>(
       unansweredMs += voices.ms - before;
     }
   }
+  const since = hearing.watch.since ?? context.now;
   const watch = { unansweredMs, voices, alarms, since };
-  if (Math.min(unansweredMs, now - since) < patienceMs) return [{ ...hearing, watch }];
+  if (unansweredMs < patienceMs || context.now - since < patienceMs) return [{ ...hearing, watch }];
   // The service's session state is worthless.
   const dead = { ...hearing, watch: { ...answered, alarms: alarms + 1 }, address: undefined };
   return [dead, { type: 'dead', isFinal: promises && alarms + 1 >= maxAlarms, limitMs: patienceMs }];
