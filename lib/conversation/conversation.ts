@@ -3,21 +3,16 @@ import {
   catchError,
   concat,
   defer,
-  distinctUntilChanged,
   EMPTY,
   filter,
-  identity,
   map,
   mergeMap,
   Observable,
   of,
-  pairwise,
-  startWith,
   Subject,
   switchMap,
   take,
   takeUntil,
-  tap,
   timer,
   type MonoTypeOperatorFunction,
   type OperatorFunction,
@@ -26,9 +21,20 @@ import {
 import { once } from '../core/application-code.ts';
 import { messageOf, VoiceError } from '../core/errors.ts';
 import { oncePerKind } from '../core/guard.ts';
-import type { ConnectionEvent, DeviceEvent, ProviderRole, TranscriptionResult } from '../core/roles.ts';
+import type {
+  ConnectionEvent,
+  DeviceEvent,
+  ProviderRole,
+  SpeechEvent,
+  TranscriptionResult,
+  VoiceActivity,
+} from '../core/roles.ts';
+import { feed } from '../stream/feed.ts';
+import { filterMap } from '../stream/filter-map.ts';
 import { eachEffect, fold, type Machine } from '../stream/fold.ts';
+import { FinishedUtterances } from '../operators/finished-utterances.ts';
 import { merge } from '../stream/merge.ts';
+import { select } from '../stream/select.ts';
 import { hasWords } from '../text/words.ts';
 import { isSuspected } from './barge-in.ts';
 import type { Answerer, Shared } from './answerer.ts';
@@ -40,7 +46,6 @@ import { createEventBus, type EventBus } from './event-bus.ts';
 import type { VoiceEvent } from './events.ts';
 import type { History } from './history.ts';
 import type { Effect, Input, SttPresence, TicketInterrupt } from './inputs.ts';
-import { dropLateResults } from './late-results.ts';
 import { validator, type Validate } from './malformed.ts';
 import type { AgentHandlers } from './agent-turns.ts';
 import { reduce } from './reduce.ts';
@@ -97,7 +102,7 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
       wakeAt,
       tick: { type: 'tick' },
     };
-    const step$ = merge(heardBy(setup, bus, validate, soundings), setup.commands$, later$).pipe(
+    const step$ = merge(...heardBy(setup, bus, validate, soundings), setup.commands$, later$).pipe(
       fold(machine, scheduler),
     );
     const state$ = new BehaviorSubject(start);
@@ -110,35 +115,36 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
 
     // The heart: the next candidate replaces the current one, cancelling its request, synthesis and playback.
     const answers$ = state$.pipe(
-      map(candidateOf),
-      distinctUntilChanged(sameCandidate),
+      select(candidateOf, sameCandidate),
       switchMap((candidate) => (candidate ? answerer.answer(candidate) : EMPTY)),
     );
-    const work$ = merge(
-      history.changes$.pipe(tap((change) => publishHistory(change, bus))),
-      history.broken$.pipe(tap((error) => reportError(bus, error))),
-      answers$,
-      speakEach(state$, answerer),
-      (setup.ports.captions$ ?? EMPTY).pipe(
-        switchMap((words$) => words$?.({ events$: bus.events$, soundings, scheduler, emit: bus.emit }) ?? EMPTY),
-      ),
-      warm$.pipe(
-        // If this voice may be an interruption, silence comes first.
-        switchMap(() => timer(0, scheduler)),
-        mergeMap(() => answerer.warm$),
-      ),
-      merge(questions$.pipe(scores(once((error) => reportError(bus, error)))), answerer.input$).pipe(
-        tap((input) => later$.next(input)),
-      ),
-      // State before effects: an answer that is cut off reports what was heard before anything else happens.
-      step$.pipe(
-        tap((step) => {
-          const [state] = step;
-          if (state !== state$.value) state$.next(state);
-          eachEffect(step, (effect) => enact(effect, world));
-        }),
-      ),
+    const captions$ = (setup.ports.captions$ ?? EMPTY).pipe(
+      switchMap((words$) => words$?.({ events$: bus.events$, soundings, scheduler, emit: bus.emit }) ?? EMPTY),
     );
+    const warming$ = warm$.pipe(
+      // If this voice may be an interruption, silence comes first.
+      switchMap(() => timer(0, scheduler)),
+      mergeMap(() => answerer.warm$),
+    );
+    const scores$ = questions$.pipe(scores(once((error) => reportError(bus, error))));
+    const work$ = new Observable<never>((working) => {
+      const run = <T>(source$: Observable<T>, next: (value: T) => void = ignore): void =>
+        feed(source$, working, { next, complete: ignore });
+      run(history.changes$, (change) => publishHistory(change, bus));
+      run(history.broken$, (error) => reportError(bus, error));
+      run(answers$);
+      run(speakEach(state$, answerer));
+      run(captions$);
+      run(warming$);
+      run(scores$, (input) => later$.next(input));
+      run(answerer.input$, (input) => later$.next(input));
+      // State before effects: an answer that is cut off reports what was heard before anything else happens.
+      run(step$, (step) => {
+        const [state] = step;
+        if (state !== state$.value) state$.next(state);
+        eachEffect(step, (effect) => enact(effect, world));
+      });
+    });
     subscriber.add(bus.events$.subscribe(subscriber));
     const work = work$.subscribe({
       error: (error: unknown) => {
@@ -156,6 +162,8 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
   });
 }
 
+const ignore = (): void => undefined;
+
 /** Longest result that is used, in characters: nobody says more at once. */
 const maxResultLength = 65_536;
 
@@ -168,73 +176,98 @@ function heardBy(
   bus: EventBus,
   validate: Validate,
   soundings: Soundings,
-): Observable<Input> {
+): readonly Observable<Input>[] {
   const { transcripts$, speech$, voice$, connection$ = EMPTY, device$ = EMPTY, capturedAt } = ports;
-  const reported = <T>(source$: Observable<T>, role: ProviderRole = 'stt'): Observable<T> =>
-    source$.pipe(
-      catchError((error: unknown) => {
-        reportError(bus, error, { role });
-        return EMPTY;
-      }),
-    );
+  const { accepts } = validate;
+  const failed =
+    (role: ProviderRole = 'stt') =>
+    (error: unknown): void =>
+      reportError(bus, error, { role });
   const timeOf = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : capturedAt?.(ms));
   const tellOnce = oncePerKind((message) =>
     reportError(bus, new VoiceError(message, { code: 'overflow', recoverable: true }), { role: 'stt' }),
   );
-  return merge(
-    reported(transcripts$).pipe(
-      validate('transcript'),
-      map((result) => withoutMarks(shortened(result, tellOnce))),
-      dropLateResults(),
-      stage ? passing(stage, bus, validate) : identity,
-      map((result): Input => {
-        // Words are placed on the audio's own clock: when a message arrives says little about when they were spoken.
-        const words = result.metadata?.words ?? [];
-        const startOfSpeechAt = timeOf(words.at(0)?.startMs);
-        const endOfSpeechAt = timeOf(words.at(-1)?.endMs);
-        const sounding = soundings.at(scheduler.now());
-        return {
-          ...{ type: 'transcript', result },
-          ...(startOfSpeechAt === undefined ? {} : { startOfSpeechAt }),
-          ...(endOfSpeechAt === undefined ? {} : { endOfSpeechAt }),
-          ...(sounding ? { sounding } : {}),
-        };
-      }),
-    ),
-    reported(speech$).pipe(
-      validate('speech'),
-      tap(() => soundings.mark(scheduler.now())),
-      map(({ type, positionMs }): Input => {
-        const since = timeOf(positionMs);
-        return { type: 'speech', event: type, isOfService: true, ...(since === undefined ? {} : { since }) };
-      }),
-    ),
-    voice$
-      ? concat(
-          reported(voice$, 'input').pipe(
-            tap(() => soundings.mark(scheduler.now())),
-            voiceSignals(capturedAt),
+  const finished = new FinishedUtterances();
+  /** A well-formed result, unless it is late. */
+  const wordsOf = (result: TranscriptionResult): TranscriptionResult | undefined => {
+    if (!accepts('transcript', result)) return undefined;
+    const told = withoutMarks(shortened(result, tellOnce));
+    return finished.isLate(told) ? undefined : told;
+  };
+  const transcriptOf = (result: TranscriptionResult): Input => {
+    // Words are placed on the audio's own clock: when a message arrives says little about when they were spoken.
+    const words = result.metadata?.words ?? [];
+    const startOfSpeechAt = timeOf(words.at(0)?.startMs);
+    const endOfSpeechAt = timeOf(words.at(-1)?.endMs);
+    const sounding = soundings.at(scheduler.now());
+    return {
+      ...{ type: 'transcript', result },
+      ...(startOfSpeechAt === undefined ? {} : { startOfSpeechAt }),
+      ...(endOfSpeechAt === undefined ? {} : { endOfSpeechAt }),
+      ...(sounding ? { sounding } : {}),
+    };
+  };
+  const speechOf = (event: SpeechEvent): Input | undefined => {
+    if (!accepts('speech', event)) return undefined;
+    soundings.mark(scheduler.now());
+    const since = timeOf(event.positionMs);
+    return { type: 'speech', event: event.type, isOfService: true, ...(since === undefined ? {} : { since }) };
+  };
+  const marked = (activity: VoiceActivity): VoiceActivity => {
+    soundings.mark(scheduler.now());
+    return activity;
+  };
+  return [
+    stage
+      ? transcripts$.pipe(filterMap(wordsOf, failed()), passing(stage, bus, validate), map(transcriptOf))
+      : transcripts$.pipe(
+          filterMap((result) => {
+            const told = wordsOf(result);
+            return told && transcriptOf(told);
+          }, failed()),
+        ),
+    speech$.pipe(filterMap(speechOf, failed())),
+    ...(voice$
+      ? [
+          concat(
+            voice$.pipe(filterMap(marked, failed('input')), voiceSignals(capturedAt)),
+            of<Input>({ type: 'detector.lost' }),
           ),
-          of<Input>({ type: 'detector.lost' }),
-        )
-      : EMPTY,
-    connection$.pipe(
-      // Whoever publishes these events reports their errors; nobody waits for a service that reports nothing anymore.
-      catchError(() => of<ConnectionEvent>({ type: 'closed' })),
-      validator(() => undefined)('connection'),
-      filter(({ type }) => type !== 'fallback'),
-      map(presenceOf),
-      distinctUntilChanged(),
-      map((is): Input => ({ type: 'stt', is })),
-    ),
-    device$.pipe(
-      // Whoever publishes these events reports their errors.
-      catchError(() => EMPTY),
-      validator(() => undefined)('device'),
-      filter(({ type }) => type !== 'changed'),
-      map(({ type }): Input => ({ type: 'input', hears: hearing.has(type) })),
-    ),
-  );
+        ]
+      : []),
+    presences(connection$),
+    device$.pipe(filterMap(hearingOf, ignore)),
+  ];
+}
+
+const quietly = validator(ignore);
+
+/** Where the service is. Whoever publishes these events reports their errors. */
+function presences(connection$: Observable<ConnectionEvent>): Observable<Input> {
+  return new Observable((subscriber) => {
+    let latest: SttPresence['is'] | undefined;
+    const tell = (is: SttPresence['is']): void => {
+      if (is !== latest) subscriber.next({ type: 'stt', is });
+      latest = is;
+    };
+    feed(connection$, subscriber, {
+      next: (event) => {
+        if (quietly.accepts('connection', event) && event.type !== 'fallback') tell(presenceOf(event));
+      },
+      error: () => {
+        // Nobody waits for a service that reports nothing anymore.
+        tell('here');
+        subscriber.complete();
+      },
+      complete: () => subscriber.complete(),
+    });
+  });
+}
+
+/** Whether the microphone hears the user after an event; `undefined` if the event says nothing about that. */
+function hearingOf(event: DeviceEvent): Input | undefined {
+  if (!quietly.accepts('device', event) || event.type === 'changed') return undefined;
+  return { type: 'input', hears: hearing.has(event.type) };
 }
 
 /** A stage of the application's; if it fails, everything is heard. */
@@ -289,16 +322,20 @@ function greetingOf(text: string): Command {
 
 /** Speaks each say while it is in the state. */
 function speakEach(state$: Observable<ConversationState>, answerer: Answerer): Observable<unknown> {
-  const says$ = state$.pipe(
-    map(({ says }) => says),
-    distinctUntilChanged(),
-  );
-  return says$.pipe(
-    startWith<readonly Say[]>([]),
-    pairwise(),
-    mergeMap(([before, now]) => now.filter((say) => !before.includes(say))),
-    mergeMap((say) => answerer.say(say).pipe(takeUntil(says$.pipe(filter((says) => !says.includes(say)))))),
-  );
+  const says$ = state$.pipe(select(({ says }) => says));
+  function speak(say: Say): Observable<unknown> {
+    return answerer.say(say).pipe(takeUntil(says$.pipe(filter((says) => !says.includes(say)))));
+  }
+  return defer(() => {
+    let before: readonly Say[] = [];
+    return says$.pipe(
+      mergeMap((now) => {
+        const added = now.filter((say) => !before.includes(say));
+        before = now;
+        return merge(...added.map(speak));
+      }),
+    );
+  });
 }
 
 /** What every answerer gets. */
@@ -324,10 +361,7 @@ function sharedBy(
         filter(({ output }) => output.speaking?.id === id),
         take(1),
       ),
-    playbackHold$: state$.pipe(
-      map(({ bargeIn }) => isSuspected(bargeIn)),
-      distinctUntilChanged(),
-    ),
+    playbackHold$: state$.pipe(select(({ bargeIn }) => isSuspected(bargeIn))),
   };
   return { state$, now: () => state$.value, history, emit, report, scheduler, validate, speech };
 }

@@ -17,7 +17,11 @@ type Check = (value: WireObject) => boolean;
  * result  --a--------b-----|
  * ```
  */
-export type Validate = <T>(kind: Kind) => MonoTypeOperatorFunction<T>;
+export interface Validate {
+  <T>(kind: Kind): MonoTypeOperatorFunction<T>;
+  /** The same for one value: whether it is well-formed. */
+  readonly accepts: (kind: Kind, value: unknown) => boolean;
+}
 
 const isText = (value: unknown): boolean => typeof value === 'string';
 const isNumber = (value: unknown): boolean => asNumber(value) !== undefined;
@@ -102,13 +106,12 @@ export function validator(tell: (error: VoiceError, role: ProviderRole | undefin
     const [role, rule] = kinds[kind as Kind];
     tell(new VoiceError(`ignored a malformed value: ${rule}`, { code: 'protocol', recoverable: true }), role);
   });
-  return (kind) => {
+  const accepts = (kind: Kind, value: unknown): boolean => {
     const [, , isOne] = kinds[kind];
-    return filter((value) => {
-      const object = asObject(value);
-      if (object && isOne(object)) return true;
-      tellOnce(kind);
-      return false;
-    });
+    const object = asObject(value);
+    if (object && isOne(object)) return true;
+    tellOnce(kind);
+    return false;
   };
+  return Object.assign(<T>(kind: Kind) => filter<T>((value) => accepts(kind, value)), { accepts });
 }

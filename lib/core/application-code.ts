@@ -57,7 +57,7 @@ class PublicStream<T> extends Observable<T> {
       return super.subscribe(observerOrNext);
     }
     const observer = isCallback ? { next: observerOrNext, error, complete } : observerOrNext;
-    return super.subscribe(safeObserver(observer as Partial<Observer<T>>, this.#tell));
+    return super.subscribe(new SafeObserver(observer as Partial<Observer<T>>, this.#tell));
   }
 }
 
@@ -71,20 +71,59 @@ export function once(tell: (cause: unknown) => void): (cause: unknown) => void {
   };
 }
 
-function rethrow(cause: unknown): never {
-  throw cause;
+/** Its functions may be async, whatever their types say. */
+interface LooseObserver<T> {
+  next?(value: T): unknown;
+  error?(cause: unknown): unknown;
+  complete?(): unknown;
 }
 
-function safeObserver<T>(observer: Partial<Observer<T>>, tell: (cause: unknown) => void): Observer<T> {
-  const tellOnce = once(tell);
-  const next = (value: T): unknown => observer.next?.(value);
-  const error = (cause: unknown): unknown => (observer.error ?? rethrow).call(observer, cause);
-  const complete = (): unknown => observer.complete?.();
-  return {
-    next: (value) => callSafely(next, value, tellOnce),
-    error: (cause: unknown) => callSafely(error, cause, tellOnce),
-    complete: () => callSafely(complete, undefined, tellOnce),
-  };
+/** An application's observer, of which `tell` gets the first thing that it throws or rejects with. */
+class SafeObserver<T> implements Observer<T> {
+  readonly #observer: LooseObserver<T>;
+  readonly #tell: (cause: unknown) => void;
+  #isTold = false;
+
+  constructor(observer: LooseObserver<T>, tell: (cause: unknown) => void) {
+    this.#observer = observer;
+    this.#tell = tell;
+  }
+
+  next(value: T): void {
+    try {
+      this.#watch(this.#observer.next?.(value));
+    } catch (cause) {
+      this.#tellOnce(cause);
+    }
+  }
+
+  error(cause: unknown): void {
+    try {
+      if (!this.#observer.error) throw cause;
+      this.#watch(this.#observer.error(cause));
+    } catch (thrown) {
+      this.#tellOnce(thrown);
+    }
+  }
+
+  complete(): void {
+    try {
+      this.#watch(this.#observer.complete?.());
+    } catch (cause) {
+      this.#tellOnce(cause);
+    }
+  }
+
+  /** An async observer may reject. */
+  #watch(result: unknown): void {
+    if (result !== undefined) catchLater(result, (cause) => this.#tellOnce(cause));
+  }
+
+  #tellOnce(cause: unknown): void {
+    if (this.#isTold) return;
+    this.#isTold = true;
+    this.#tell(cause);
+  }
 }
 
 /**

@@ -81,8 +81,9 @@ const maxKinds = 64;
 
 /** Passes only the first of each kind. Because kinds can come from a wire, at most 64 are tracked. */
 export function oncePerKind(tell: (kind: string) => void): (kind: string) => void {
-  const seen = new Set<string>();
+  let seen: Set<string> | undefined;
   return (kind) => {
+    seen ??= new Set();
     if (seen.has(kind) || seen.size >= maxKinds) return;
     seen.add(kind);
     tell(kind);

@@ -15,6 +15,13 @@ export class FinishedUtterances {
     return key !== undefined && this.#keys.has(key);
   }
 
+  /** Whether a result comes after the complete one of its utterance. Notes complete ones. */
+  isLate(result: TranscriptionResult): boolean {
+    const isLate = this.has(result);
+    if (!isLate && result.utteranceComplete) this.add(result);
+    return isLate;
+  }
+
   add(result: TranscriptionResult): void {
     const key = keyOf(result);
     if (key === undefined) return;

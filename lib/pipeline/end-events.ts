@@ -1,16 +1,4 @@
-import {
-  buffer,
-  EMPTY,
-  filter,
-  map,
-  type Observable,
-  type SchedulerLike,
-  Subject,
-  Subscription,
-  switchMap,
-  takeUntil,
-  throttleTime,
-} from 'rxjs';
+import { EMPTY, from, type Observable, type SchedulerLike, Subscription, switchMap } from 'rxjs';
 import { OnDemand } from '../core/on-demand.ts';
 import type { OutputProvider } from '../core/roles.ts';
 import type { Emit } from '../conversation/event-bus.ts';
@@ -36,8 +24,7 @@ export function publishEnds({ input, output, listener }: Roles, context: EndEven
   const { emit, scheduler, wants$, onError } = context;
   const ofInput = { role: 'input', provider: input.name } as const;
   const ofOutput = { role: 'output', provider: output.name } as const;
-  const end$ = new Subject<void>();
-  const work = new Subscription(() => end$.next());
+  const work = new Subscription();
   const follow = <T>(values$: Observable<T>, origin: ErrorOrigin, next: (value: T) => void): void => {
     work.add(values$.subscribe({ next, error: (cause: unknown) => onError(cause, origin) }));
   };
@@ -54,8 +41,10 @@ export function publishEnds({ input, output, listener }: Roles, context: EndEven
   for (const provider of new Set([input, listener])) {
     const [role = 'input'] = provider.roles;
     const origin = { role, provider: provider.name };
-    const lostMs$ = sums(provider.droppedMs$ ?? EMPTY, end$, scheduler);
-    follow(lostMs$, origin, (lostMs) => emit('input.overflow', { lostMs }, origin));
+    const sum = new SumOfSeconds(scheduler, (lostMs) => emit('input.overflow', { lostMs }, origin));
+    const { droppedMs$ = EMPTY } = provider;
+    follow(droppedMs$, origin, (lostMs) => sum.add(lostMs));
+    work.add(() => sum.end());
   }
   return work;
 }
@@ -68,20 +57,48 @@ function levelsWhile(
 ): Observable<AudioLevel> {
   const code = new OnDemand('Pipeline', () => import('../playback/audio-levels.ts'));
   return isWanted$.pipe(
-    switchMap((isWanted) => (isWanted ? code.load() : [undefined])),
-    switchMap((loaded) => loaded?.audioLevels(source, { scheduler }) ?? EMPTY),
+    switchMap((isWanted) =>
+      isWanted ? from(code.load()).pipe(switchMap((loaded) => loaded.audioLevels(source, { scheduler }))) : EMPTY,
+    ),
   );
 }
 
-/** The sum of the values of each second that has any, and of the rest at the end. */
-function sums(values$: Observable<number>, end$: Observable<void>, scheduler: SchedulerLike): Observable<number> {
-  const untilEnd$ = values$.pipe(takeUntil(end$));
-  const seconds$ = untilEnd$.pipe(throttleTime(overflowEveryMs, scheduler, { leading: false, trailing: true }));
-  return untilEnd$.pipe(
-    buffer(seconds$),
-    map((values) => values.reduce((sum, value) => sum + value, 0)),
-    filter((sum) => sum > 0),
-  );
+/** Tells the sum of the losses of each second that has any, and of the rest at the end. Losses are rare. */
+class SumOfSeconds {
+  readonly #scheduler: SchedulerLike;
+  readonly #tell: (sum: number) => void;
+  #sum = 0;
+  #second: Subscription | undefined;
+
+  constructor(scheduler: SchedulerLike, tell: (sum: number) => void) {
+    this.#scheduler = scheduler;
+    this.#tell = tell;
+  }
+
+  add(value: number): void {
+    this.#sum += value;
+    if (!this.#second) this.#begin();
+  }
+
+  end(): void {
+    this.#second?.unsubscribe();
+    this.#settle();
+  }
+
+  #begin(): void {
+    this.#second = this.#scheduler.schedule(() => {
+      this.#second = undefined;
+      if (this.#sum <= 0) return;
+      this.#begin();
+      this.#settle();
+    }, overflowEveryMs);
+  }
+
+  #settle(): void {
+    const sum = this.#sum;
+    this.#sum = 0;
+    if (sum > 0) this.#tell(sum);
+  }
 }
 
 /** An output of the browser, whose audio can be measured. */

@@ -3,8 +3,6 @@ import {
   defer,
   EMPTY,
   exhaustMap,
-  filter,
-  ignoreElements,
   type Observable,
   retry,
   type SchedulerLike,
@@ -14,6 +12,7 @@ import {
 } from 'rxjs';
 import type { STTProvider } from '../core/roles.ts';
 import { createBackoff } from '../stream/backoff.ts';
+import { filterMap } from '../stream/filter-map.ts';
 
 /** Longest wait that a service may ask for, in milliseconds. */
 const maxAskedMs = 60_000;
@@ -28,7 +27,7 @@ const maxAskedMs = 60_000;
  * connect()     ---#---#-----ok-      l: lost
  * ```
  */
-export function hearAgain(stt: STTProvider, scheduler: SchedulerLike): Observable<never> {
+export function hearAgain(stt: STTProvider, scheduler: SchedulerLike): Observable<void> {
   return defer(() => {
     const backoff = createBackoff({
       now: () => scheduler.now(),
@@ -48,11 +47,12 @@ export function hearAgain(stt: STTProvider, scheduler: SchedulerLike): Observabl
       retry(),
     );
     return (stt.connection$ ?? EMPTY).pipe(
-      filter(({ type }) => type === 'lost'),
-      exhaustMap(() => connected$),
       // Whoever publishes these events reports their errors.
-      catchError(() => EMPTY),
-      ignoreElements(),
+      filterMap(
+        ({ type }) => (type === 'lost' ? type : undefined),
+        () => undefined,
+      ),
+      exhaustMap(() => connected$),
     );
   });
 }

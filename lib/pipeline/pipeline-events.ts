@@ -1,17 +1,5 @@
 import { EventEmitter } from 'eventemitter3';
-import {
-  defer,
-  distinctUntilChanged,
-  filter,
-  finalize,
-  map,
-  startWith,
-  Subject,
-  tap,
-  type Observable,
-  type SchedulerLike,
-  type Subscription,
-} from 'rxjs';
+import { BehaviorSubject, defer, filter, finalize, type Observable, type SchedulerLike, type Subscription } from 'rxjs';
 import { callSafely, publicStream, safeLogger } from '../core/application-code.ts';
 import { messageOf, VoiceError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
@@ -19,6 +7,7 @@ import type { ProviderRole } from '../core/roles.ts';
 import { createEventBus, type EventBus } from '../conversation/event-bus.ts';
 import { eventStreams, type EventStream, type StreamEvent } from '../conversation/event-streams.ts';
 import type { VoiceEvent, VoiceEventType } from '../conversation/events.ts';
+import { select } from '../stream/select.ts';
 import { Facts, stateLike } from './facts.ts';
 
 type Listeners = { [T in VoiceEventType]: [VoiceEvent<T>] } & { '*': [VoiceEvent] };
@@ -35,7 +24,7 @@ export abstract class PipelineEvents {
   readonly #callbacks: Subscription;
   readonly #facts = new Facts();
   /** Somebody listens, or no longer does. */
-  readonly #counted$ = new Subject<void>();
+  readonly #counted$ = new BehaviorSubject<void>(undefined);
   /** Subscribers of `captions$`. */
   #subscribers = 0;
   /** One object per stream, however often it is read: a React component would resubscribe to a new one. */
@@ -45,7 +34,10 @@ export abstract class PipelineEvents {
   constructor(scheduler: SchedulerLike, logger: Logger) {
     this.bus = createEventBus(scheduler);
     this.logger = safeLogger(logger, (cause) => this.reportError(broken('the logger', cause)));
-    this.#callbacks = this.bus.events$.pipe(tap((event) => this.#callBack(event))).subscribe();
+    this.#callbacks = this.bus.events$.subscribe({
+      next: (event) => this.#callBack(event),
+      error: (cause: unknown) => this.reportError(cause),
+    });
   }
 
   /** All events, in order. Hot; completes on `dispose()`, and never errors. */
@@ -203,9 +195,7 @@ export abstract class PipelineEvents {
   /** @internal Whether anybody listens to an event by name, or to captions by their stream. */
   protected readonly wants$ = (type: VoiceEventType): Observable<boolean> =>
     this.#counted$.pipe(
-      startWith(undefined),
-      map(() => this.#emitter.listenerCount(type) + (type === 'caption.word' ? this.#subscribers : 0) > 0),
-      distinctUntilChanged(),
+      select(() => this.#emitter.listenerCount(type) + (type === 'caption.word' ? this.#subscribers : 0) > 0),
     );
 
   /** @internal Publishes a non-fatal error. */

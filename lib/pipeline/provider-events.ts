@@ -24,16 +24,17 @@ export function publishProviders(
       reportError(cause, origin());
     };
     work.add(provider.errors$?.subscribe({ next: report, error: report }));
+    const { accepts } = validator(report);
     const onConnection = (event: ConnectionEvent): void => {
-      publishConnection(event, origin(), emit);
+      if (accepts('connection', event)) publishConnection(event, origin(), emit);
     };
-    const validate = validator(report);
-    work.add(provider.connection$?.pipe(validate('connection')).subscribe({ next: onConnection, error: report }));
+    work.add(provider.connection$?.subscribe({ next: onConnection, error: report }));
     const onDevice = (change: DeviceEvent): void => {
+      if (!accepts('device', change)) return;
       if (provider.roles.includes('input')) emit('input.device', { change }, { ...origin(), role: 'input' });
       else emit('output.device', { change }, { ...origin(), role: 'output' });
     };
-    work.add(provider.device$?.pipe(validate('device')).subscribe({ next: onDevice, error: report }));
+    work.add(provider.device$?.subscribe({ next: onDevice, error: report }));
   }
   return work;
 }

@@ -1,4 +1,4 @@
-import { catchError, EMPTY, map, type Observable, of, type SchedulerLike, Subscription, switchMap, tap } from 'rxjs';
+import { catchError, defer, EMPTY, map, type Observable, of, type SchedulerLike, Subscription, switchMap } from 'rxjs';
 import { OnDemand } from '../core/on-demand.ts';
 import type * as AgentCode from '../conversation/agent-conversation.ts';
 import type { Command } from '../conversation/commands.ts';
@@ -77,9 +77,9 @@ export class Session {
       onEvent(event);
       this.#usage.follow(event);
     };
-    const events$ = conversationOf(this.#parts, this.captured, this.#onPath);
-    work.add(events$.pipe(tap({ next, complete: onComplete })).subscribe());
     const onError = (cause: unknown): void => reportError(cause, { provider: roles.input.name, role: 'input' });
+    const events$ = conversationOf(this.#parts, this.captured, this.#onPath);
+    work.add(events$.subscribe({ next, complete: onComplete, error: onError }));
     work.add(publishCall(roles.input, emit, onHangUp, onError));
     return work;
   }
@@ -161,14 +161,14 @@ function captionsWhile(
   onError: (error: unknown) => void,
 ): Observable<Captions | undefined> {
   const code = new OnDemand('Pipeline', () => import('../conversation/captions.ts'));
-  return isWanted$.pipe(
-    switchMap((isWanted) => (isWanted ? code.load() : of(undefined))),
-    map((loaded) => loaded?.captions),
+  const loaded$ = defer(() => code.load()).pipe(
+    map((loaded) => loaded.captions),
     catchError((error: unknown) => {
       onError(error);
       return EMPTY;
     }),
   );
+  return isWanted$.pipe(switchMap((isWanted) => (isWanted ? loaded$ : of(undefined))));
 }
 
 /** Silences the output and ends the input and the listener: if one of them fails, the others end all the same. */

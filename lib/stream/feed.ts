@@ -5,11 +5,13 @@ export interface FeedHandlers<T> {
   /** An error that it throws fails the target. */
   readonly next: (value: T) => void;
   readonly complete: () => void;
+  /** Default: errors of the source go to the target. */
+  readonly error?: (error: unknown) => void;
 }
 
 /**
  * Subscribes to a source on behalf of a subscriber: the basis of our own operators. The source ends with its target,
- * even in the middle of a synchronous run; its errors go to the target.
+ * even in the middle of a synchronous run; its errors go to the target, unless there is a handler for them.
  */
 export function feed<T>(source$: Observable<T>, target: Subscriber<never>, handlers: FeedHandlers<T>): void {
   target.add(source$.subscribe(new Feed(target, handlers)));
@@ -38,7 +40,12 @@ class Feed<T> extends Subscription implements Observer<T> {
   }
 
   error(error: unknown): void {
-    if (!this.closed) this.#target.error(error);
+    if (this.closed) return;
+    if (!this.#handlers.error) this.#target.error(error);
+    else {
+      this.unsubscribe();
+      this.#handlers.error(error);
+    }
   }
 
   complete(): void {
