@@ -48,6 +48,8 @@ export interface PacedLineOptions {
    * format comes later.
    */
   readonly held?: boolean | undefined;
+  /** Where audio goes once it was heard. Default: a stream of its own. */
+  readonly heard$?: Subject<AudioChunk> | undefined;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike | undefined;
 }
@@ -61,9 +63,9 @@ interface Sounding {
 
 /** Writes frames to a sink in real time; the clock and the sink's echoes determine what was heard. */
 export class PacedLine implements PlaybackLine, Sleeper {
-  readonly #heard$ = new Subject<AudioChunk>();
+  readonly #heard$: Subject<AudioChunk>;
   /** Audio once it was heard. Hot. */
-  readonly heard$: Observable<AudioChunk> = this.#heard$.asObservable();
+  readonly heard$: Observable<AudioChunk>;
   readonly #sink: PlayoutSink;
   readonly #clock: PlaybackClock;
   readonly #frameMs: number;
@@ -104,6 +106,8 @@ export class PacedLine implements PlaybackLine, Sleeper {
   constructor(sink: PlayoutSink, options: PacedLineOptions = {}) {
     const { format, frameMs = 20, leadMs = 0, realtime = true, scheduler = asyncScheduler } = options;
     this.#sink = sink;
+    this.#heard$ = options.heard$ ?? new Subject();
+    this.heard$ = this.#heard$.asObservable();
     this.#isSettledLater = this.#isUnsettled = format === 'later';
     this.#isHeld = options.held ?? this.#isSettledLater;
     this.#format = format === 'later' ? undefined : format;

@@ -19,7 +19,10 @@ export type HeardPlayer = Pick<
   | 'resume'
   | 'setVolume'
   | 'hold'
->;
+> & {
+  /** Loads its code, if that comes later. */
+  readonly load?: (provider: string) => Promise<void>;
+};
 
 /** A provider whose output role is a player; subclasses supply it, such as a `Playout` and its sink. */
 export abstract class PacedOutput<C extends object> extends Provider<C> implements OutputProvider {
@@ -76,6 +79,10 @@ export abstract class PacedOutput<C extends object> extends Provider<C> implemen
 
   setVolume(volume: number): void {
     this.playout.setVolume(volume);
+  }
+
+  protected override onInitialize(_signal: AbortSignal): Promise<void> | void {
+    return this.playout.load?.(this.name);
   }
 
   protected override onDispose(): Promise<void> | void {

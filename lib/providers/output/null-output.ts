@@ -3,7 +3,7 @@ import type { AudioFormat } from '../../audio/types.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { ProviderRole, ProviderType } from '../../core/roles.ts';
 import { PacedOutput } from '../../playback/paced-output.ts';
-import { Playout } from '../../playback/playout.ts';
+import { LatePlayout } from '../../playback/late-playout.ts';
 
 /** Configuration of {@link NullOutput}. */
 export interface NullOutputConfig {
@@ -25,10 +25,10 @@ export class NullOutput extends PacedOutput<NullOutputConfig> {
   override readonly type: ProviderType = 'rest';
   /** Raw samples of any rate, mono or stereo. */
   override readonly accepts: readonly AudioFormat[] = rawEncodings.map((encoding) => ({ encoding, channels: [1, 2] }));
-  protected override readonly playout: Playout;
+  protected override readonly playout: LatePlayout;
 
   constructor(config: NullOutputConfig = {}, logger?: Logger) {
     super(config, logger);
-    this.playout = new Playout({ write: () => undefined, clear: () => undefined }, config);
+    this.playout = new LatePlayout({ write: () => undefined, clear: () => undefined }, config);
   }
 }

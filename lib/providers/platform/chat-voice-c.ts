@@ -20,7 +20,7 @@ import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
 import { messageOf } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
-import { Playout } from '../../playback/playout.ts';
+import { LatePlayout } from '../../playback/late-playout.ts';
 import { SpeakerMixer } from '../../playback/speaker-mixer.ts';
 import { merge } from '../../stream/merge.ts';
 import { patientTimer } from '../../stream/patient-timer.ts';
@@ -98,7 +98,7 @@ const afterSilence = 1;
 export class ChatVoiceC extends CallProvider<ChatVoiceCConfig, ChatVoiceEnd> {
   override readonly name = 'ChatVoiceC' as const;
   override readonly accepts: readonly AudioFormat[] = [{ encoding: 'linear16', channels: [1, 2] }];
-  protected override readonly playout: Playout;
+  protected override readonly playout: LatePlayout;
   readonly #speakerAudio$ = new Subject<SpeakerAudio>();
   readonly #speaking$ = new Subject<SpeakingMember>();
   readonly #scheduler: SchedulerLike;
@@ -116,7 +116,7 @@ export class ChatVoiceC extends CallProvider<ChatVoiceCConfig, ChatVoiceEnd> {
     const { leadMs = 60, scheduler = asyncScheduler } = config;
     this.#scheduler = scheduler;
     this.#mixer = new SpeakerMixer({ metadata: mono, scheduler });
-    this.playout = new Playout(
+    this.playout = new LatePlayout(
       {
         write: ({ data }) => this.#player?.write(wholeFrame(data, stereo, frameMs)),
         clear: () => this.#player?.clear(),

@@ -1,6 +1,7 @@
-import { Subject, type Observable, type SchedulerLike } from 'rxjs';
+import type { Observable, SchedulerLike, Subject } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import type { LinePlay, PlaybackLine } from '../../playback/line.ts';
+import type { PlayerStreams } from '../../playback/late-playout.ts';
 import { Player } from '../../playback/player.ts';
 import type { PageHello, ServerMessage } from '../../transport/page-wire.ts';
 
@@ -43,9 +44,9 @@ const frameBytes = 2;
 export class PageLine implements PlaybackLine {
   readonly #options: PageLineOptions;
   readonly #bytesPerMs: number;
-  readonly #heard$ = new Subject<AudioChunk>();
+  readonly #heard$: Subject<AudioChunk>;
   /** Audio once it was heard. Hot. */
-  readonly heard$: Observable<AudioChunk> = this.#heard$.asObservable();
+  readonly heard$: Observable<AudioChunk>;
   #play: LinePlay | undefined;
   #id = 0;
   /** Offsets in bytes: sent to the page, reported as heard, and published as heard, which never decreases. */
@@ -61,8 +62,10 @@ export class PageLine implements PlaybackLine {
   /** Sent but not yet reported as heard. */
   #kept: { readonly at: number; readonly data: Uint8Array<ArrayBuffer> }[] = [];
 
-  constructor(options: PageLineOptions) {
+  constructor(options: PageLineOptions, heard$: Subject<AudioChunk>) {
     this.#options = options;
+    this.#heard$ = heard$;
+    this.heard$ = heard$.asObservable();
     this.#bytesPerMs = (options.format.sampleRate * frameBytes) / 1000;
   }
 
@@ -243,8 +246,9 @@ export class PageLine implements PlaybackLine {
 export class PagePlayout extends Player {
   readonly #line: PageLine;
 
-  constructor(line: PageLine) {
-    super(line);
+  constructor(options: PageLineOptions, { playback$, heard$ }: PlayerStreams) {
+    const line = new PageLine(options, heard$);
+    super(line, { playback$ });
     this.#line = line;
   }
 

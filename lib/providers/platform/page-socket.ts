@@ -3,7 +3,7 @@ import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { configProblem } from '../../core/config-rule.ts';
 import { encodeHex, hexUuid } from '../../core/hex.ts';
 import type { Logger } from '../../core/logger.ts';
-import type { HeardPlayer } from '../../playback/paced-output.ts';
+import { LatePlayer } from '../../playback/late-playout.ts';
 import { Alarm } from '../../stream/patient-timer.ts';
 import {
   encodeFrame,
@@ -19,7 +19,7 @@ import {
   type ServerMessage,
 } from '../../transport/page-wire.ts';
 import { CallProvider } from './call-provider.ts';
-import { PageLine, PagePlayout } from './page-line.ts';
+import type { PageLineOptions, PagePlayout } from './page-line.ts';
 import type { PageOpus, PlacedPacket } from './page-opus.ts';
 import { parseMicFrame, parsePageMessage } from './page-messages.ts';
 import { PhoneLine, phoneRules } from './phone-line.ts';
@@ -73,8 +73,7 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
   ];
   /** Unguessable, but not a secret: for logs. */
   readonly session: string = hexUuid();
-  protected override readonly playout: HeardPlayer;
-  readonly #playout: PagePlayout;
+  protected override readonly playout: LatePlayer<PagePlayout>;
   readonly #token = encodeHex(crypto.getRandomValues(new Uint8Array(32)));
   readonly #scheduler: SchedulerLike;
   readonly #line = new PhoneLine({
@@ -105,14 +104,16 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
     this.#format = formatOf(opus ? opusRate : sampleRate);
     this.#away = new Alarm(scheduler, () => this.#over('closed'));
     this.#silence = new Alarm(scheduler, () => this.#line.end('closed', 1001, `no message for ${silenceMs} ms`));
-    this.playout = this.#playout = new PagePlayout(
-      new PageLine({
-        ...{ format: this.#format, leadMs, warmUpMs: opus ? opusWarmUpMs : 0, scheduler },
-        isOpen: () => this.#line.isOpen,
-        send: (message) => this.#order(message),
-        sendAudio: (play, at, data) => this.#sendAudio(play, this.#opus?.encode(data) ?? [{ at, data }]),
-      }),
-    );
+    const options: PageLineOptions = {
+      ...{ format: this.#format, leadMs, warmUpMs: opus ? opusWarmUpMs : 0, scheduler },
+      isOpen: () => this.#line.isOpen,
+      send: (message) => this.#order(message),
+      sendAudio: (play, at, data) => this.#sendAudio(play, this.#opus?.encode(data) ?? [{ at, data }]),
+    };
+    this.playout = new LatePlayer(async (streams) => {
+      const { PagePlayout } = await import('./page-line.ts');
+      return new PagePlayout(options, streams);
+    });
   }
 
   /** The page's presence. Replays the latest value. */
@@ -160,7 +161,9 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
     this.#send({ type: 'welcome', session, token, resumed, rate, ...audio, mic, resumeMs, missed });
     this.#forget(hello.seen);
     for (const { text } of this.#told) this.#line.send(text);
-    this.#playout.goOn(hello);
+    const { player } = this.playout;
+    if (player) player.goOn(hello);
+    else if (hello.play !== undefined) this.#send({ type: 'cut', id: hello.play });
     if (this.#line.isOpen) this.#presence$.next('connected');
   }
 
@@ -232,7 +235,7 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
         this.#line.warn('a second hello');
         break;
       case 'heard':
-        this.#playout.report(message);
+        this.playout.player?.report(message);
         break;
       case 'ping':
         this.#forget(message.seen);

@@ -5,7 +5,7 @@ import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { configProblem } from '../../core/config-rule.ts';
 import { ownEntry, asNumber, asObject, parseJsonObject, asString, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
-import { Playout } from '../../playback/playout.ts';
+import { LatePlayout } from '../../playback/late-playout.ts';
 import { patientTimer } from '../../stream/patient-timer.ts';
 import { CallProvider } from './call-provider.ts';
 import { PhoneLine, phoneRules } from './phone-line.ts';
@@ -69,7 +69,7 @@ export class PhoneSocketB
     { encoding: 'mulaw' },
     { encoding: 'alaw' },
   ];
-  protected override readonly playout: Playout;
+  protected override readonly playout: LatePlayout;
   readonly #line = new PhoneLine({
     receive: (data) => this.#receive(data),
     ended: (end) => this.end(end),
@@ -83,7 +83,7 @@ export class PhoneSocketB
   constructor(config: PhoneSocketBConfig = {}, logger?: Logger) {
     super(config, logger);
     const { leadMs = 60, notify = false, scheduler } = config;
-    this.playout = new Playout(
+    this.playout = new LatePlayout(
       {
         write: ({ data }) => this.#line.send(wholeFrame(data, this.getMetadata(), frameMs)),
         gather: () => this.#line.gather(),

@@ -4,7 +4,7 @@ import { decodeBase64, decodeBase64Within, encodeBase64 } from '../../core/base6
 import { configProblem } from '../../core/config-rule.ts';
 import { ownEntry, asObject, parseJsonObject, asString, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
-import { Playout } from '../../playback/playout.ts';
+import { LatePlayout } from '../../playback/late-playout.ts';
 import { CallProvider } from './call-provider.ts';
 import { PhoneLine, phoneRules } from './phone-line.ts';
 import type { CallEnd, PhoneConfig, PhoneProvider } from './phone-provider.ts';
@@ -55,7 +55,7 @@ export class PhoneStreamA
     { encoding: 'mulaw', sampleRates: [8000] },
     { encoding: 'linear16' },
   ];
-  protected override readonly playout: Playout;
+  protected override readonly playout: LatePlayout;
   readonly #line = new PhoneLine({
     receive: (data) => this.#receive(data),
     receiveAudio: (message) => this.#receiveAudio(message),
@@ -67,7 +67,7 @@ export class PhoneStreamA
   constructor(config: PhoneStreamAConfig = {}, logger?: Logger) {
     super(config, logger);
     const { leadMs = 200, scheduler } = config;
-    this.playout = new Playout(
+    this.playout = new LatePlayout(
       {
         write: ({ data }) => this.#send('media', `{"payload":"${encodeBase64(data)}"}`),
         gather: () => this.#line.gather(),
