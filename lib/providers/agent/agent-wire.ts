@@ -183,6 +183,22 @@ export interface AgentWire<C, S> {
   closes?(this: void, close: SocketClose, state: S): AgentProblem | 'hung-up' | undefined;
 }
 
+/** What an agent's class needs of its wire from the start. */
+type EarlyKey = 'name' | 'baseUrl' | 'accepts' | 'rules' | 'retiring' | 'conflict' | 'input';
+
+/** The part of a wire that is loaded with `initialize()`. */
+export type LateAgentPart<C, S> = Omit<AgentWire<C, S>, EarlyKey>;
+
+/**
+ * An agent's wire of which most is loaded with `initialize()`: a page shows before it needs it.
+ *
+ * @typeParam A - What is loaded beside the wire, such as steps for the application's commands.
+ */
+export interface LateAgentWire<C, S, A = unknown> extends Pick<AgentWire<C, S>, EarlyKey> {
+  /** Loads the other part. */
+  load(this: void): Promise<LateAgentPart<C, S> & A>;
+}
+
 /** What a service's silence means; see {@link AgentWire.quiet}. */
 export interface AgentQuiet<S> {
   /** Milliseconds after the latest audio. */

@@ -1,27 +1,12 @@
-import {
-  asyncScheduler,
-  BehaviorSubject,
-  concatMap,
-  filter,
-  ignoreElements,
-  map,
-  ReplaySubject,
-  scan,
-  Subject,
-  Subscription,
-  takeWhile,
-  tap,
-  type Observable,
-  type SchedulerLike,
-} from 'rxjs';
-import { bytesForMs, describeFormat, describeFormats, sameFormat } from '../../audio/formats.ts';
+import { filter, map, ReplaySubject, Subject, type Observable } from 'rxjs';
+import { describeFormat, describeFormats, durationMs, sameFormat } from '../../audio/formats.ts';
 import { takes } from '../../audio/negotiate.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { configProblem } from '../../core/config-rule.ts';
-import { VoiceError } from '../../core/errors.ts';
-import { oncePerKind, parseJsonObject } from '../../core/guard.ts';
+import { oncePerKind } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { TokenUsage } from '../../core/messages.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import { RemoteProvider } from '../../core/remote-provider.ts';
 import type {
   AgentFunctionCall,
@@ -34,41 +19,32 @@ import type {
   SpeechEvent,
   TranscriptionResult,
 } from '../../core/roles.ts';
-import { merge } from '../../stream/merge.ts';
+import { Fifo } from '../../stream/fifo.ts';
 import type { ReconnectingSocketOptions } from '../../transport/reconnecting-socket-options.ts';
-import { ReconnectingSocket, type SocketData } from '../../transport/reconnecting-socket.ts';
-import type { AgentCommand, AgentConfig, AgentContext, AgentProblem, AgentWire } from './agent-wire.ts';
-import type { AgentEvent, AgentInput, AgentStreams, AgentTold, DialogueStep } from './dialogue-state.ts';
-import { newDialogue } from './dialogue-state.ts';
-import { advance, typeMember } from './dialogue.ts';
-import type { FunctionHost } from './function-calls.ts';
-import { laterInputs, settlement } from './later-inputs.ts';
+import type { AgentHost, AgentRunner } from './agent-runner.ts';
+import type { AgentCommand, AgentConfig, AgentWire, LateAgentPart, LateAgentWire } from './agent-wire.ts';
+import type { AgentEvent, AgentStreams, AgentTold } from './dialogue-state.ts';
 
 /** Audio kept while there is no connection, in milliseconds. */
 const waitingMs = 60_000;
-/** Longest message, in bytes, including audio. */
-const maxMessageBytes = 16 * 1024 * 1024;
-/** Longest wait for a clean close on dispose(), in milliseconds. */
-const disposeMs = 200;
 
-/** One session with the service: its connections, and the steps of its dialogue. */
-interface Session<S> {
-  readonly socket: ReconnectingSocket;
-  readonly inputs$: Subject<AgentInput<S>>;
-  /** The latest step. */
-  readonly steps$: BehaviorSubject<DialogueStep<S>>;
-  /** Ends with the last connection. */
-  readonly life: Subscription;
+/** Audio kept before `initialize()`, with its size in milliseconds. */
+interface Early {
+  readonly data: Uint8Array<ArrayBuffer>;
+  readonly ms: number;
 }
 
 /**
- * An agent behind one WebSocket: runs an {@link AgentWire}. Inputs (messages, connections, commands, ended function
- * calls) are folded into the session's dialogue; its events are carried out here, in order.
+ * An agent behind one WebSocket: runs an {@link AgentWire}, or one of which most is loaded with `initialize()`.
  *
  * @typeParam C - The provider's configuration.
  * @typeParam S - The wire's state of a session.
+ * @typeParam A - What a late wire brings beside the wire.
  */
-export abstract class StreamingAgent<C extends AgentConfig, S> extends RemoteProvider<C> implements AgentProvider {
+export abstract class StreamingAgent<C extends AgentConfig, S, A = unknown>
+  extends RemoteProvider<C>
+  implements AgentProvider
+{
   override readonly name: string;
   override readonly roles = ['stt', 'llm', 'tts'] as const;
   override readonly type = 'websocket' as const;
@@ -103,17 +79,16 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
   /** The state of the connection. Hot; replays the latest event. */
   readonly connection$: Observable<ConnectionEvent> = this.handOut('connection$', this.#connection$);
 
-  readonly #wire: AgentWire<C, S>;
+  readonly #wire: AgentWire<C, S> | LateAgentWire<C, S, A>;
   readonly #warnOnce = oncePerKind((kind) =>
     this.report(this.error(`${this.name} ${kind}`, { code: 'protocol', recoverable: true })),
   );
-  #session: Session<S> | undefined;
+  /** From the first `initialize()` on. */
+  #running: { readonly runner: AgentRunner<C, S>; readonly code: A } | undefined;
   #input: AudioMetadata | undefined;
-  #hasSentAudio = false;
-  #commands = 0;
-  #replies = 0;
+  #early = this.#earlyAudio();
 
-  constructor(wire: AgentWire<C, S>, config: C, logger?: Logger) {
+  constructor(wire: AgentWire<C, S> | LateAgentWire<C, S, A>, config: C, logger?: Logger) {
     super(config, logger);
     this.#wire = wire;
     this.name = wire.name;
@@ -132,7 +107,7 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
       const message = `${this.name} does not support ${describeFormat(metadata)}: convert it to ${formats}`;
       throw this.error(message, { code: 'unsupported_format' });
     }
-    if (this.#session && !sameFormat(metadata, this.inputFormat)) {
+    if (this.hasSession && !sameFormat(metadata, this.inputFormat)) {
       const message = `${this.name} uses ${describeFormat(this.inputFormat)}: disconnect() before configureAudio()`;
       throw this.error(message, { code: 'configuration' });
     }
@@ -147,19 +122,19 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
    */
   connect(): Promise<void> {
     this.assertReady('connect');
-    return this.#open().socket.open();
+    return this.#run('connect').runner.connect();
   }
 
   /** Ends the session. */
   async disconnect(): Promise<void> {
-    await this.#session?.socket.close();
+    await this.#running?.runner.disconnect();
   }
 
   /** Sends audio; keeps up to 60 s while there is no connection. */
   sendAudio({ data, metadata }: AudioChunk): void {
     if (data.length === 0 || (metadata && !this.#fits(metadata))) return;
-    this.#hasSentAudio = true;
-    this.#open().socket.send(this.#wire.encode?.(data) ?? data);
+    if (this.#running) this.#running.runner.sendAudio(data);
+    else this.#early.push({ data, ms: durationMs(data.length, this.inputFormat) });
   }
 
   /** Sends a text to the agent as if the user had spoken it. */
@@ -170,17 +145,22 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
 
   /** Tells the service what was heard of a reply that was cut off; a pipeline does so by itself. */
   cutOff(heard: AgentHeard): void {
-    this.#session?.inputs$.next({ type: 'cut', heard });
+    this.#running?.runner.cutOff(heard);
   }
 
   /** Whether a session is running. */
   protected get hasSession(): boolean {
-    return this.#session !== undefined;
+    return this.#running?.runner.hasSession ?? false;
   }
 
   /** The wire's state of the running session. */
   protected get wireState(): S | undefined {
-    return this.#session?.steps$.value[0].wire;
+    return this.#running?.runner.wireState;
+  }
+
+  /** What a late wire brings beside the wire; there while a session is running. */
+  protected get code(): A {
+    return this.#run('connect').code;
   }
 
   /**
@@ -189,7 +169,7 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
    * @throws VoiceError `not_ready` when there is no session.
    */
   protected act(method: string, step: AgentCommand<S>['step']): void {
-    this.#running(method).inputs$.next({ type: 'command', id: 0, command: { step } });
+    this.#run(method).runner.act(method, step);
   }
 
   /**
@@ -198,36 +178,17 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
    * @throws VoiceError `not_ready` when there is no session, `timeout` after 10 s without acknowledgement.
    */
   protected async command(method: string, command: AgentCommand<S>): Promise<void> {
-    const { inputs$ } = this.#running(method);
-    const id = ++this.#commands;
-    const settled = settlement(this.#events$, id, this.#scheduler, ({ message, ...problem }) =>
-      this.#problem({ message: `${method}(): ${message}`, ...problem }),
-    );
-    inputs$.next({ type: 'command', id, command });
-    await settled;
+    await this.#run(method).runner.command(method, command);
   }
 
   /** Connection options that differ from the defaults. */
   protected sessionOptions(): Pick<ReconnectingSocketOptions, 'request'> & Partial<ReconnectingSocketOptions> {
-    const { path, query, opensAfter, readyAfter, opening, prologue, keepAlive, typeOf = typeMember } = this.#wire;
-    const isOf = (type: string) => (data: SocketData) => typeOf(parseJsonObject(data) ?? {}) === type;
     return {
-      reconnect: this.config.reconnect,
-      ...(opensAfter !== undefined && { opensAfter: isOf(opensAfter) }),
-      isReady: isOf(readyAfter),
-      opening: () => this.#restoring(opening, { type: 'opened' }),
-      ...(prologue && { prologue: () => this.#restoring(prologue) }),
-      keepAlive: {
-        message: () => {
-          const isSilent = !this.#hasSentAudio;
-          this.#hasSentAudio = false;
-          return isSilent && keepAlive ? JSON.stringify(keepAlive) : undefined;
-        },
+      ...this.#run('connect').runner.options(),
+      request: async () => {
+        const { path, query } = this.#run('connect').runner.wire;
+        return { url: this.resolveSocketUrl(path, query?.(this.config)), ...(await this.resolveSocketCredentials()) };
       },
-      request: async () => ({
-        url: this.resolveSocketUrl(path, query?.(this.config)),
-        ...(await this.resolveSocketCredentials()),
-      }),
     };
   }
 
@@ -236,43 +197,29 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
     return configProblem(this.config, rules, this.advise) ?? conflict?.(this.config, this.advise);
   }
 
-  protected override onInitialize(): void {
+  protected override async onInitialize(_signal: AbortSignal): Promise<void> {
     this.assertAuth();
     this.assertConfig();
     this.reportRetiring(this.#wire);
     this.resolveUrl('');
+    if (this.#running) return;
+    const late = 'load' in this.#wire ? this.#wire : undefined;
+    const load = (): Promise<[typeof import('./agent-runner.ts'), (LateAgentPart<C, S> & A) | undefined]> =>
+      Promise.all([import('./agent-runner.ts'), late?.load()]);
+    const [{ AgentRunner }, part] = await new OnDemand(this.name, load).load();
+    const wire = { ...this.#wire, ...part } as AgentWire<C, S> & A;
+    this.#running ??= { runner: new AgentRunner(this.#host(wire)), code: wire };
+    for (let early = this.#early.shift(); early; early = this.#early.shift()) this.sendAudio(early);
   }
 
   protected override async onDispose(): Promise<void> {
-    const session = this.#session;
-    await session?.socket.close({ timeoutMs: disposeMs });
-    session?.life.unsubscribe();
-    if (this.#session === session) this.#session = undefined;
+    this.#early = this.#earlyAudio();
+    await this.#running?.runner.dispose();
   }
 
   /** The format of the user's audio. */
   protected get inputFormat(): AudioMetadata {
     return this.#input ?? this.#wire.input(this.config);
-  }
-
-  #restoring(messages: AgentWire<C, S>['opening'], ...inputs: readonly AgentInput<S>[]): readonly string[] {
-    const { inputs$, steps$ } = this.#running('connect');
-    for (const input of inputs) inputs$.next(input);
-    const [{ wire, history }] = steps$.value;
-    return messages(wire, this.#context(history)).map((message) => JSON.stringify(message));
-  }
-
-  #context(history: readonly AgentText[]): AgentContext<C> {
-    return { config: this.config, input: this.inputFormat, history, now: this.#scheduler.now() };
-  }
-
-  get #functionHost(): FunctionHost {
-    const { onFunctionCall: handler, functionTimeoutMs: timeoutMs = 30_000 } = this.config;
-    return { tools: this.#wire.tools?.(this.config) ?? [], handler, timeoutMs, scheduler: this.#scheduler };
-  }
-
-  get #scheduler(): SchedulerLike {
-    return this.config.scheduler ?? asyncScheduler;
   }
 
   #told<K extends keyof AgentStreams>(stream: K): Observable<AgentStreams[K]> {
@@ -284,99 +231,38 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
     return this.handOut(`${stream}$`, told$);
   }
 
-  #running(method: string): Session<S> {
-    if (this.#session) return this.#session;
+  /** What keeps audio until there is a runner; it reports once that it could not keep all of it. */
+  #earlyAudio(): Fifo<Early> {
+    let isTold = false;
+    const onDrop = (lost: readonly Early[]): void => {
+      this.dropped(lost.reduce((sum, { ms }) => sum + ms, 0));
+      if (isTold) return;
+      isTold = true;
+      const message = `${this.name}: more than ${waitingMs / 1000} s of audio before initialize(): the oldest is dropped`;
+      this.report(this.error(message, { code: 'overflow', recoverable: true }));
+    };
+    return new Fifo({ limit: waitingMs, sizeOf: ({ ms }) => ms, onDrop });
+  }
+
+  #run(method: string): { readonly runner: AgentRunner<C, S>; readonly code: A } {
+    if (this.#running) return this.#running;
     throw this.error(`${this.name}.${method}() needs a session: await connect() first`, { code: 'not_ready' });
   }
 
-  #open(): Session<S> {
-    if (this.#session) return this.#session;
-    const socket = new ReconnectingSocket({
-      ...this.transportOptions,
-      maxMessageBytes,
-      maxOutboxBytes: 2 * bytesForMs(waitingMs, this.inputFormat),
-      // Only disconnect(), or a service that hangs up, ends a session: after any other close, reconnect.
-      classifyClose: (close) => {
-        const meaning = this.#wire.closes?.(close, steps$.value[0].wire) ?? 'retry';
-        return meaning === 'hung-up' ? 'normal' : meaning === 'retry' ? meaning : this.#problem(meaning);
-      },
-      // The opening restores everything a new connection needs.
-      replay: () => [],
-      ...this.sessionOptions(),
-    });
-    const start: DialogueStep<S> = [newDialogue(this.#wire.start(this.config), this.#replies)];
-    const steps$ = new BehaviorSubject(start);
-    const session = (this.#session = { socket, steps$, inputs$: new Subject(), life: new Subscription() });
-    // Inputs that arrive while events are being carried out wait until those are done.
-    const enacting = steps$.pipe(concatMap(([, ...events]) => events)).subscribe({
-      next: (event) => this.#enact(event, socket),
-      error: (error: unknown) => this.report(VoiceError.from(error, { provider: this.name })),
-    });
-    const folding = merge(
-      socket.errors$.pipe(
-        tap((error) => this.report(error)),
-        ignoreElements(),
-      ),
-      socket.messages$.pipe(map((data) => ({ type: 'message', data }) as const)),
-      socket.connection$.pipe(map((event) => this.#connected(event, steps$.value))),
-      laterInputs(this.#events$, () => this.#functionHost, this.#wire.quiet?.afterMs),
-      session.inputs$,
-    )
-      .pipe(
-        takeWhile((input) => input.type !== 'connection' || !isFinal(input.event), true),
-        scan(([state], input) => advance(this.#wire, state, input, this.#context(state.history)), start),
-      )
-      .subscribe(steps$);
-    session.life.add(enacting);
-    session.life.add(folding);
-    return session;
-  }
-
-  #connected(event: ConnectionEvent, [{ replies }]: DialogueStep<S>): AgentInput<S> {
-    if (isFinal(event)) this.#session = undefined;
-    this.#replies = replies;
-    const ended = this.error(`${this.name}: the session has ended`, { code: 'aborted' });
-    return { type: 'connection', event, ended: event.type === 'lost' ? event.error : ended };
-  }
-
-  #problem({ message, cause, ...problem }: AgentProblem): VoiceError {
-    const words = cause === undefined ? undefined : new Error(this.redact(cause));
-    return this.error(`${this.name}: ${message}`, { ...problem, cause: words });
-  }
-
-  #enact(event: AgentEvent, socket: ReconnectingSocket): void {
-    switch (event.type) {
-      case 'connection':
-        this.#connection$.next(event.event);
-        break;
-      case 'send': {
-        const { message } = event;
-        const isData = typeof message === 'string' || message instanceof Uint8Array;
-        socket.send(isData ? message : JSON.stringify(message));
-        break;
-      }
-      case 'warning':
-      case 'failure': {
-        const { type, recoverable } = event;
-        const error = this.#problem(event);
-        // An unrecoverable failure ends the session, which reports it.
-        if (type === 'warning' || recoverable) this.report(error);
-        if (type === 'failure') socket.reconnect(error);
-        break;
-      }
-      case 'renew':
-        socket.reconnect();
-        break;
-      case 'malformed':
-        this.#warnOnce(event.kind);
-        this.logger.debug(`${this.name}: malformed message`, event.cause);
-        break;
-      case 'log':
-        this.logger.debug(`${this.name} ${event.text}`);
-        break;
-      default:
-        this.#events$.next(event);
-    }
+  #host(wire: AgentWire<C, S>): AgentHost<C, S> {
+    return {
+      ...{ name: this.name, wire, waitingMs, events$: this.#events$ },
+      config: () => this.config,
+      input: () => this.inputFormat,
+      transport: () => this.transportOptions,
+      options: () => this.sessionOptions(),
+      redact: (text) => this.redact(text),
+      error: (message, options) => this.error(message, options),
+      report: (error) => this.report(error),
+      warnOnce: (kind) => this.#warnOnce(kind),
+      debug: (text, ...causes) => this.logger.debug(this.name + text, ...causes),
+      connection: (event) => this.#connection$.next(event),
+    };
   }
 
   #fits(metadata: AudioMetadata): boolean {
@@ -390,5 +276,3 @@ export abstract class StreamingAgent<C extends AgentConfig, S> extends RemotePro
     }
   }
 }
-
-const isFinal = ({ type }: ConnectionEvent): boolean => type === 'closed' || type === 'lost';
