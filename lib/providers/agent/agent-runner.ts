@@ -165,7 +165,12 @@ export class AgentRunner<C extends AgentConfig, S> {
 
   get #functionHost(): FunctionHost {
     const { onFunctionCall: handler, functionTimeoutMs: timeoutMs = 30_000 } = this.#host.config();
-    return { tools: this.#host.wire.tools?.(this.#host.config()) ?? [], handler, timeoutMs, scheduler: this.#scheduler };
+    return {
+      tools: this.#host.wire.tools?.(this.#host.config()) ?? [],
+      handler,
+      timeoutMs,
+      scheduler: this.#scheduler,
+    };
   }
 
   get #scheduler(): SchedulerLike {

@@ -1,9 +1,9 @@
 import type { AudioEncoding, AudioMetadata } from '../../audio/types.ts';
 import { unknownValue, type ConfigRules } from '../../core/config-rule.ts';
-import { asObject, ownEntry, type WireObject } from '../../core/guard.ts';
+import { ownEntry } from '../../core/guard.ts';
 import type { ToolDefinition } from '../../core/messages.ts';
 import type { AgentText } from '../../core/roles.ts';
-import type { AgentConfig, AgentContext } from './agent-wire.ts';
+import type { AgentConfig } from './agent-wire.ts';
 
 /** Language model types: our names, and the wire's; others pass through, with a warning. */
 export type AlphaThinkType = keyof typeof thinkTypes | (typeof thinkTypes)[keyof typeof thinkTypes] | (string & {});
@@ -91,7 +91,8 @@ export interface AlphaState {
   readonly wasExhausted: boolean;
 }
 
-const thinkTypes = {
+/** Our names of language models, and the wire's. */
+export const thinkTypes = {
   'open-chat': 'open_ai',
   'dedicated-chat': 'anthropic',
   'search-vendor': 'google',
@@ -101,7 +102,8 @@ const thinkTypes = {
   deepgram: 'deepgram',
 } as const;
 
-const speakTypes = {
+/** Our names of voices, and the wire's. */
+export const speakTypes = {
   'own-voices': 'deepgram',
   'voice-cloning': 'eleven_labs',
   'low-latency': 'cartesia',
@@ -109,11 +111,15 @@ const speakTypes = {
   cloud: 'aws_polly',
 } as const;
 
-const defaultThink: AlphaThink = { provider: { type: 'open-chat', model: 'gpt-4o-mini' } };
-const defaultSpeak: AlphaSpeak = { provider: { type: 'own-voices', model: 'aura-2-thalia-en' } };
-
 /** Types without a default address. */
 const needEndpoint = new Set(['groq', 'aws_bedrock', 'eleven_labs', 'aws_polly']);
+
+/** Parts of the `Settings`, which updates replace. */
+export interface AlphaCode {
+  listenOf(this: void, listen: AlphaListen): object;
+  thinkOf(this: void, think: NonNullable<AlphaAgentConfig['think']>): object;
+  speakOf(this: void, speak: NonNullable<AlphaAgentConfig['speak']>): object;
+}
 
 /** Rules for the configuration. */
 export const alphaRules: ConfigRules = {
@@ -135,84 +141,20 @@ export function alphaConflict(config: AlphaAgentConfig, advise: (sentence: strin
   return problems.find((problem) => problem !== undefined);
 }
 
-/** What was said so far, including before this session. */
-export function messagesOf({ config, history }: AgentContext<AlphaAgentConfig>): readonly WireObject[] {
-  return [...(config.context?.messages ?? []), ...history.map(({ role, text }) => ({ role, content: text }))];
-}
-
-/** The `Settings` message. */
-export function settingsOf(state: AlphaState, given: AgentContext<AlphaAgentConfig>): WireObject {
-  const { config, input, history } = given;
-  const { tags, experimental, mipOptOut, greeting, extraBody } = config;
-  const { think, speak, listen, prompts } = state;
-  const messages = messagesOf(given);
-  return {
-    type: 'Settings',
-    tags,
-    experimental,
-    mip_opt_out: mipOptOut,
-    audio: { input: formatOf(input), output: { ...formatOf(monoOf(config.audio?.output, 24_000)), container: 'none' } },
-    ...extraBody,
-    agent: {
-      listen: listenOf(listen),
-      think: thinkOf(think, prompts),
-      speak: speakOf(speak),
-      // A resumed conversation is not greeted again.
-      greeting: history.length > 0 ? undefined : greeting,
-      context: messages.length > 0 ? { messages: messages.map((each) => ({ type: 'History', ...each })) } : undefined,
-      ...asObject(extraBody?.['agent']),
-    },
-  };
-}
-
 /** The format as AudioMetadata. Default: linear16. */
 export function monoOf(format: AlphaAudioFormat | undefined, defaultRate: number): AudioMetadata {
   const { encoding = 'linear16', sampleRate = defaultRate } = format ?? {};
   return { encoding, sampleRate, channels: 1 };
 }
 
-export function listenOf({ provider }: AlphaListen = { provider: { model: 'nova-3' } }): object {
-  return { provider: { type: 'deepgram', version: provider.model.startsWith('flux-') ? 'v2' : 'v1', ...provider } };
-}
-
-export function thinkOf(think: AlphaAgentConfig['think'], prompts: readonly string[] = []): object {
-  const wired = listOf(think ?? defaultThink).map(({ provider, prompt, functions, endpoint, contextLength }) => ({
-    provider: { ...provider, type: translated(provider.type, thinkTypes) },
-    endpoint,
-    prompt: [prompt, ...prompts].filter(Boolean).join('\n') || undefined,
-    functions: functions?.map(({ name, description, parameters, endpoint: address, deferUntilEot }) => ({
-      name,
-      description,
-      parameters: parameters ?? { type: 'object', properties: {} },
-      endpoint: address,
-      defer_until_eot: deferUntilEot,
-    })),
-    context_length: contextLength,
-  }));
-  return Array.isArray(think) ? wired : (wired[0] ?? {});
-}
-
-export function speakOf(speak: AlphaAgentConfig['speak']): object {
-  const wired = listOf(speak ?? defaultSpeak).map(({ provider: { type: kind, model, ...rest }, endpoint }) => {
-    const type = translated(kind, speakTypes);
-    // Two vendors use another field name.
-    const key = type === 'eleven_labs' || type === 'cartesia' ? 'model_id' : 'model';
-    const version = model?.startsWith('flux-') ? 'v2' : undefined;
-    return { provider: { type, version, ...(model !== undefined && { [key]: model }), ...rest }, endpoint };
-  });
-  return Array.isArray(speak) ? wired : (wired[0] ?? {});
-}
-
-function formatOf({ encoding, sampleRate }: AlphaAudioFormat): object {
-  return { encoding, sample_rate: sampleRate };
-}
-
-function listOf<T extends object>(value: T | readonly T[] | undefined): readonly T[] {
+/** One or several, as several. */
+export function listOf<T extends object>(value: T | readonly T[] | undefined): readonly T[] {
   if (value === undefined) return [];
   return Array.isArray(value) ? (value as readonly T[]) : [value as T];
 }
 
-function translated(type: string, types: Readonly<Record<string, string>>): string {
+/** A type as the wire names it. */
+export function translated(type: string, types: Readonly<Record<string, string>>): string {
   return ownEntry(types, type) ?? type;
 }
 

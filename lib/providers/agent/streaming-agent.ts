@@ -21,6 +21,7 @@ import type {
 } from '../../core/roles.ts';
 import { Fifo } from '../../stream/fifo.ts';
 import type { ReconnectingSocketOptions } from '../../transport/reconnecting-socket-options.ts';
+import type * as Runner from './agent-runner.ts';
 import type { AgentHost, AgentRunner } from './agent-runner.ts';
 import type { AgentCommand, AgentConfig, AgentWire, LateAgentPart, LateAgentWire } from './agent-wire.ts';
 import type { AgentEvent, AgentStreams, AgentTold } from './dialogue-state.ts';
@@ -204,7 +205,7 @@ export abstract class StreamingAgent<C extends AgentConfig, S, A = unknown>
     this.resolveUrl('');
     if (this.#running) return;
     const late = 'load' in this.#wire ? this.#wire : undefined;
-    const load = (): Promise<[typeof import('./agent-runner.ts'), (LateAgentPart<C, S> & A) | undefined]> =>
+    const load = (): Promise<[typeof Runner, (LateAgentPart<C, S> & A) | undefined]> =>
       Promise.all([import('./agent-runner.ts'), late?.load()]);
     const [{ AgentRunner }, part] = await new OnDemand(this.name, load).load();
     const wire = { ...this.#wire, ...part } as AgentWire<C, S> & A;
