@@ -2,7 +2,6 @@ import { catchError, defer, finalize, from, map, of, race, tap, type Observable,
 import { messageOf } from '../../core/errors.ts';
 import type { ToolDefinition } from '../../core/messages.ts';
 import type { AgentFunctionCall } from '../../core/roles.ts';
-import { parametersOf } from '../../core/standard-schema.ts';
 import type { Tool } from '../../core/tools.ts';
 import { executeTool } from '../../stream/execute-tool.ts';
 import { patientTimer } from '../../stream/patient-timer.ts';
@@ -28,22 +27,6 @@ export interface FunctionOutcome {
 /** Longest result, and longest error, sent back to the model, in characters. */
 const maxContentLength = 256 * 1024;
 const maxErrorLength = 16 * 1024;
-
-/** What is wrong with a list of tools, as a sentence; `undefined` if nothing. */
-export function toolsProblem(tools: unknown): string | undefined {
-  if (!Array.isArray(tools)) return 'tools must be an array';
-  const names = tools.map((tool: Partial<AgentTool>) => tool.name);
-  const odd = names.find((name) => !/^[\w-]{1,64}$/.test(name ?? ''));
-  if (names.includes(odd)) return `tools must have names of 1 to 64 of a-z A-Z 0-9 _ -, not ${JSON.stringify(odd)}`;
-  const twice = names.find((name, at) => names.indexOf(name) < at);
-  if (twice !== undefined) return `tools has two tools named ${twice}`;
-  try {
-    for (const tool of tools as readonly AgentTool[]) parametersOf(tool);
-    return undefined;
-  } catch (error) {
-    return `tools: ${messageOf(error)}`;
-  }
-}
 
 /** Where functions run. */
 export interface FunctionHost {

@@ -6,7 +6,8 @@ import type { Credential } from '../../core/remote-provider.ts';
 import type { AgentText } from '../../core/roles.ts';
 import { primaryLanguage } from '../../core/wire-names.ts';
 import type { AgentConfig, AgentContext, AgentProblem } from './agent-wire.ts';
-import { toolsProblem, type AgentTool } from './function-calls.ts';
+import type { AgentTool } from './function-calls.ts';
+import { toolsProblem } from './tools-problem.ts';
 
 /**
  * Configuration of {@link GammaAgent}. The agent itself is configured at the service. Each of `instructions`, `model`,

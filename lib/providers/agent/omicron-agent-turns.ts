@@ -3,7 +3,8 @@ import { asArray, asObject, asObjects, asString, type WireObject } from '../../c
 import type { AgentFunctionCall } from '../../core/roles.ts';
 import type { AgentContext, AgentEffect, AgentStep } from './agent-wire.ts';
 import { flat, reasonOf, usageOf } from './omicron-agent-messages.ts';
-import { askOf, restored, sayOf, wireName, type OmicronAgentConfig, prologueOf } from './omicron-agent-session.ts';
+import type { OmicronAgentConfig } from './omicron-agent-session.ts';
+import { askOf, prologueOf, restored, sayOf, wireName } from './omicron-agent-setup.ts';
 
 /** A session of {@link OmicronAgent}. */
 export interface OmicronAgentState {

@@ -1,18 +1,10 @@
 import type { AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRules } from '../../core/config-rule.ts';
-import type { WireObject } from '../../core/guard.ts';
 import type { AgentText } from '../../core/roles.ts';
-import { parametersOf } from '../../core/standard-schema.ts';
-import { primaryLanguage } from '../../core/wire-names.ts';
-import {
-  settingsId,
-  thetaFormats,
-  thetaTurnDetection,
-  type ThetaAccount,
-  type ThetaTurnDetection,
-} from '../theta-realtime.ts';
-import type { AgentConfig, AgentContext } from './agent-wire.ts';
-import { toolsProblem, type AgentTool } from './function-calls.ts';
+import type { ThetaAccount, ThetaTurnDetection } from '../theta-realtime.ts';
+import type { AgentConfig } from './agent-wire.ts';
+import type { AgentTool } from './function-calls.ts';
+import { toolsProblem } from './tools-problem.ts';
 
 /** Configuration of {@link ThetaAgent}. */
 export interface ThetaAgentConfig extends AgentConfig, ThetaAccount {
@@ -129,85 +121,4 @@ export function modelOf({ model }: ThetaAgentConfig): string {
 /** The format of the agent's audio. */
 export function outputOf({ outputEncoding: encoding = 'linear16' }: ThetaAgentConfig): AudioMetadata {
   return { encoding, sampleRate: encoding === 'linear16' ? 24_000 : 8_000, channels: 1 };
-}
-
-/** The settings, and everything that was said so far. */
-export function openingOf({ config, input, history }: AgentContext<ThetaAgentConfig>): readonly WireObject[] {
-  const { context, greeting } = config;
-  const before = (context?.messages ?? []).map(({ role, content }) => itemOf(role, content));
-  return [
-    updateOf(config, input),
-    ...before,
-    ...history.map(({ role, text }) => itemOf(role, text)),
-    // A resumed conversation is not greeted again.
-    ...(greeting && history.length === 0 ? [sayOf(greeting)] : []),
-  ];
-}
-
-/**
- * The `session.update` message.
- *
- * @param hasSpoken - Whether the agent has spoken: from then on the service refuses any voice, even the same.
- */
-export function updateOf(
-  config: ThetaAgentConfig,
-  { encoding }: AudioMetadata,
-  hasSpoken: boolean = false,
-): WireObject {
-  // An empty value clears what the service has; an absent one leaves it.
-  const {
-    instructions = hasSpoken ? '' : undefined,
-    voice,
-    tools = hasSpoken ? [] : undefined,
-    toolChoice,
-    turnDetection = {},
-    noiseReduction,
-    speed,
-  } = config;
-  const session = {
-    type: 'realtime',
-    instructions,
-    output_modalities: ['audio'],
-    audio: {
-      input: {
-        format: thetaFormats[encoding],
-        transcription: transcriptionOf(config),
-        noise_reduction: noiseReduction && { type: noiseReduction },
-        turn_detection: turnDetection === false ? null : detectionOf(turnDetection),
-      },
-      output: { format: thetaFormats[outputOf(config).encoding], voice: hasSpoken ? undefined : voice, speed },
-    },
-    tools: tools?.map((tool) => ({
-      ...{ type: 'function', name: tool.name, description: tool.description },
-      parameters: parametersOf(tool) ?? { type: 'object', properties: {} },
-    })),
-    tool_choice: typeof toolChoice === 'object' ? { type: 'function', name: toolChoice.name } : toolChoice,
-    max_output_tokens: config.maxOutputTokens,
-    reasoning: config.reasoningEffort && { effort: config.reasoningEffort },
-    ...config.extraBody,
-  };
-  return { type: 'session.update', event_id: settingsId, session };
-}
-
-/** A text of the conversation. */
-export function itemOf(role: AgentText['role'], text: string): WireObject {
-  const content = [{ type: role === 'user' ? 'input_text' : 'output_text', text }];
-  return { type: 'conversation.item.create', item: { type: 'message', role, content } };
-}
-
-/** Asks for a reply with given words: the service has no message for that. */
-export function sayOf(text: string): WireObject {
-  const instructions = `Say the following to the user, word for word, and nothing else:\n${text}`;
-  return { type: 'response.create', response: { instructions, tool_choice: 'none' } };
-}
-
-function detectionOf({ idleTimeoutMs, ...options }: ThetaAgentTurnDetection): WireObject {
-  return { ...thetaTurnDetection(options), idle_timeout_ms: idleTimeoutMs };
-}
-
-function transcriptionOf({ transcription = {} }: ThetaAgentConfig): WireObject {
-  const { model = 'gpt-transcribe', prompt } = transcription;
-  const language = transcription.language && primaryLanguage(transcription.language);
-  const isListing = /^gpt-(live-)?transcribe$/.test(model);
-  return { model, prompt, ...(isListing ? { languages: language && [language] } : { language }) };
 }

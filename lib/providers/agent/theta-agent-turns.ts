@@ -13,7 +13,8 @@ import type { AgentText } from '../../core/roles.ts';
 import { settingsId, thetaErrorKind, thetaFailures } from '../theta-realtime.ts';
 import type { AgentContext, AgentEffect, AgentProblem, AgentReader, AgentStep } from './agent-wire.ts';
 import type { HeardPart } from './replies.ts';
-import { itemOf, type ThetaAgentConfig } from './theta-agent-session.ts';
+import type { ThetaAgentConfig } from './theta-agent-session.ts';
+import { itemOf } from './theta-agent-settings.ts';
 
 /** A session of {@link ThetaAgent}. */
 export interface ThetaAgentState {

@@ -1,39 +1,16 @@
 import { asyncScheduler } from 'rxjs';
-import { encodeBase64 } from '../../core/base64.ts';
 import { VoiceError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import { OnDemand } from '../../core/on-demand.ts';
 import type { AuthType, SocketCredentials } from '../../core/remote-provider.ts';
 import type { RawSocketFactory } from '../../transport/socket.ts';
 import { thetaAgent } from '../retiring.ts';
-import { thetaCloseKind, thetaCredentials } from '../theta-realtime.ts';
-import type { AgentWire } from './agent-wire.ts';
+import { thetaCredentials } from '../theta-realtime.ts';
+import type { LateAgentWire } from './agent-wire.ts';
 import { StreamingAgent } from './streaming-agent.ts';
-import {
-  modelOf,
-  openingOf,
-  outputOf,
-  sayOf,
-  thetaAgentConflict,
-  thetaAgentRules,
-  updateOf,
-  type ThetaAgentConfig,
-} from './theta-agent-session.ts';
-import {
-  answered,
-  askOnce,
-  cut,
-  interrupted,
-  lost,
-  problemOf,
-  readers,
-  start,
-  turnDropped,
-  turnEnded,
-  turnStarted,
-  typed,
-  type ThetaAgentState,
-} from './theta-agent-turns.ts';
+import { modelOf, thetaAgentConflict, thetaAgentRules, type ThetaAgentConfig } from './theta-agent-session.ts';
+import type { ThetaAgentState } from './theta-agent-turns.ts';
+import type { ThetaCode } from './theta-agent-wire.ts';
 
 export type { ThetaAgentState } from './theta-agent-turns.ts';
 
@@ -46,11 +23,9 @@ const sessionKeys = [
 ];
 
 /** OpenAI's wire for speech-to-speech. */
-const wire: AgentWire<ThetaAgentConfig, ThetaAgentState> = {
+const wire: LateAgentWire<ThetaAgentConfig, ThetaAgentState, ThetaCode> = {
   name: 'ThetaAgent',
   baseUrl: 'https://api.openai.com/v1',
-  path: '/realtime',
-  query: (config) => ({ model: modelOf(config) }),
   accepts: [
     { encoding: 'linear16', sampleRates: [24_000] },
     { encoding: 'mulaw', sampleRates: [8_000] },
@@ -59,22 +34,8 @@ const wire: AgentWire<ThetaAgentConfig, ThetaAgentState> = {
   rules: thetaAgentRules,
   conflict: thetaAgentConflict,
   retiring: thetaAgent,
-  tools: ({ tools = [] }) => tools,
   input: () => ({ encoding: 'linear16', sampleRate: 24_000, channels: 1 }),
-  output: outputOf,
-  start: () => start,
-  opensAfter: 'session.created',
-  opening: (_state, context) => openingOf(context),
-  readyAfter: 'session.updated',
-  encode: (data) => `{"type":"input_audio_buffer.append","audio":"${encodeBase64(data)}"}`,
-  read: readers,
-  result: (state, { id }, { content }) => answered(state, id, content),
-  cut,
-  lost,
-  closes(close) {
-    const kind = thetaCloseKind(close);
-    return kind === undefined ? undefined : problemOf(kind);
-  },
+  load: async () => (await import('./theta-agent-wire.ts')).wire,
 };
 
 /**
@@ -87,7 +48,7 @@ const wire: AgentWire<ThetaAgentConfig, ThetaAgentState> = {
  * After a lost connection, and after the service's limit of 60 minutes, it reconnects and restores the conversation as
  * it was heard.
  */
-export class ThetaAgent extends StreamingAgent<ThetaAgentConfig, ThetaAgentState> {
+export class ThetaAgent extends StreamingAgent<ThetaAgentConfig, ThetaAgentState, ThetaCode> {
   protected override readonly defaultAuthType: AuthType = 'bearer';
 
   constructor(config: ThetaAgentConfig, logger?: Logger) {
@@ -96,17 +57,17 @@ export class ThetaAgent extends StreamingAgent<ThetaAgentConfig, ThetaAgentState
 
   /** Sends a text to the agent as if the user had spoken it; a reply in progress is cut off. */
   override injectUserMessage(text: string): void {
-    this.act('injectUserMessage', (state, isOpen) => typed(state, text, isOpen));
+    this.act('injectUserMessage', (state, isOpen) => this.code.typed(state, text, isOpen));
   }
 
   /** Asks the agent to say a text, after what it is saying. As a model, it may change the wording. */
   override injectAgentMessage(text: string): void {
-    this.act('injectAgentMessage', (state, isOpen) => askOnce(state, sayOf(text), isOpen));
+    this.act('injectAgentMessage', (state, isOpen) => this.code.askOnce(state, this.code.sayOf(text), isOpen));
   }
 
   /** Drops the reply that is being prepared or spoken. */
   interrupt(): void {
-    if (this.hasSession) this.act('interrupt', interrupted);
+    if (this.hasSession) this.act('interrupt', (state) => this.code.interrupted(state));
   }
 
   /**
@@ -117,7 +78,7 @@ export class ThetaAgent extends StreamingAgent<ThetaAgentConfig, ThetaAgentState
    */
   startTurn(): void {
     this.#assertManual('startTurn');
-    this.act('startTurn', turnStarted);
+    this.act('startTurn', (state) => this.code.turnStarted(state));
   }
 
   /**
@@ -128,7 +89,7 @@ export class ThetaAgent extends StreamingAgent<ThetaAgentConfig, ThetaAgentState
   endTurn(): void {
     this.#assertManual('endTurn');
     const now = (this.config.scheduler ?? asyncScheduler).now();
-    this.act('endTurn', (state) => turnEnded(state, now));
+    this.act('endTurn', (state) => this.code.turnEnded(state, now));
   }
 
   /**
@@ -138,10 +99,12 @@ export class ThetaAgent extends StreamingAgent<ThetaAgentConfig, ThetaAgentState
    */
   cancelTurn(): void {
     this.#assertManual('cancelTurn');
-    this.act('cancelTurn', turnDropped);
+    this.act('cancelTurn', (state) => this.code.turnDropped(state));
   }
 
-  protected override sessionOptions(): ReturnType<StreamingAgent<ThetaAgentConfig, ThetaAgentState>['sessionOptions']> {
+  protected override sessionOptions(): ReturnType<
+    StreamingAgent<ThetaAgentConfig, ThetaAgentState, ThetaCode>['sessionOptions']
+  > {
     const options = super.sessionOptions();
     if (this.config.transport !== 'webrtc') return options;
     const code = new OnDemand(this.name, () => import('./theta-peer.ts'));
@@ -179,7 +142,7 @@ export class ThetaAgent extends StreamingAgent<ThetaAgentConfig, ThetaAgentState
         state,
         isElsewhere || (isHeard && state.hasSpoken)
           ? { type: 'renew' }
-          : { type: 'send', message: updateOf(this.config, this.inputFormat, state.hasSpoken) },
+          : { type: 'send', message: this.code.updateOf(this.config, this.inputFormat, state.hasSpoken) },
       ],
     });
     updated.catch((error: unknown) => this.report(VoiceError.from(error)));
