@@ -482,6 +482,22 @@ describe('Playout', () => {
       expect(marks.map(({ name }) => name)).toEqual(['m-1', 'm-2', 'm-3', 'm-4']);
     });
 
+    it('lets the sink gather what leaves at once: a burst, and a frame with its mark', () => {
+      const told = (leadMs: number, ms: number): string => {
+        const clock = new VirtualTimeScheduler();
+        const calls: string[] = [];
+        const call = (name: string) => (): void => void calls.push(name);
+        const sink = { write: call('w'), gather: call('g'), mark: call('m') };
+        const playout = new Playout(sink, { scheduler: clock, leadMs });
+        playout.enqueue(speech(ms));
+        clock.maxFrames = ms;
+        clock.flush();
+        return calls.join('');
+      };
+      expect(told(0, 399)).toBe(`${'w'.repeat(9)}gwm${'w'.repeat(9)}`);
+      expect(told(100, 200)).toBe('wgwwwwwwwwgwm');
+    });
+
     it('finishes at the echo of the last mark', () => {
       const { clock, playout, types } = echoing(90);
       playout.play(of(speech(500))).subscribe();

@@ -16,7 +16,10 @@ const markEveryMs = 200;
 export interface PlayoutSink {
   /** Plays a frame after the ones before it. */
   write(frame: AudioChunk): void;
-  /** Called before the second frame of a burst. The sink may hold back what follows, and send it all at once soon after. */
+  /**
+   * Called before the second frame of a burst, and before a frame that a mark follows. The sink may hold back what
+   * follows, and send it all at once soon after.
+   */
   gather?(): void;
   /**
    * Silences the sink at once and drops what it has not played. Without it, everything written counts as heard, so the
@@ -119,9 +122,13 @@ export class PacedLine implements PlaybackLine, Sleeper {
   }
 
   get heard(): number {
+    return this.#heardAt(this.#clock.now());
+  }
+
+  #heardAt(now: number): number {
     const format = this.#play?.format;
     if (!format || !this.#realtime) return this.#sent;
-    const clock = bytesForMs(Math.max(0, this.#pacer.positionMs), format);
+    const clock = bytesForMs(Math.max(0, this.#pacer.positionAt(now)), format);
     return Math.max(this.#floor, Math.min(clock, this.#sent));
   }
 
@@ -305,10 +312,11 @@ export class PacedLine implements PlaybackLine, Sleeper {
     if (this.#heard$.observed) this.#unheard.push({ start: this.#sent, end: this.#sent + length, chunk: frame });
     this.#sent += length;
     this.#isDirty = true;
-    if (this.#inRow === 1) this.#sink.gather?.();
+    const isMarked = durationMs(this.#sent - this.#lastMark, format) >= markEveryMs;
+    if (this.#inRow === 1 || (this.#inRow === 0 && isMarked && this.#sink.mark)) this.#sink.gather?.();
     this.#inRow += 1;
     this.#sink.write(frame);
-    if (this.#ms(this.#sent - this.#lastMark) >= markEveryMs) this.#mark();
+    if (isMarked) this.#mark();
     return durationMs(length, format);
   }
 
@@ -327,12 +335,12 @@ export class PacedLine implements PlaybackLine, Sleeper {
     const sentMs = this.#ms(this.#sent);
     const frameAt = this.#isDry ? Infinity : now + wait;
     let wakeAt = this.#leadMs < tickMs ? frameAt : this.#clock.tickAt(frameAt);
-    if (this.heard < this.#sent) {
-      if (this.#isDry) wakeAt = Math.min(wakeAt, now + Math.max(1, this.#pacer.until(sentMs)));
+    if (this.#heardAt(now) < this.#sent) {
+      if (this.#isDry) wakeAt = Math.min(wakeAt, now + Math.max(1, this.#pacer.until(sentMs, now)));
       const progressMs = Math.min(play.nextProgressMs, sentMs);
-      wakeAt = Math.min(wakeAt, this.#clock.tickAt(now + Math.max(1, this.#pacer.until(progressMs))));
+      wakeAt = Math.min(wakeAt, this.#clock.tickAt(now + Math.max(1, this.#pacer.until(progressMs, now))));
     } else if (this.#marks.size > 0) {
-      const patience = this.#pacer.until(sentMs + markPatienceMs);
+      const patience = this.#pacer.until(sentMs + markPatienceMs, now);
       if (patience > 0) wakeAt = Math.min(wakeAt, now + patience);
     }
     this.#clock.wake(this, wakeAt);

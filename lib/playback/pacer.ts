@@ -21,7 +21,12 @@ export class Pacer {
 
   /** The position now sounding if everything was sent in time, in milliseconds. */
   get positionMs(): number {
-    return this.#clock.now() - this.#originMs;
+    return this.positionAt(this.#clock.now());
+  }
+
+  /** The same at a time of the clock: to look at it costs more than to reckon with it. */
+  positionAt(now: number): number {
+    return now - this.#originMs;
   }
 
   /** Starts the clock: the audio at this position is the next to be sent, and sounds now. */
@@ -46,8 +51,8 @@ export class Pacer {
   }
 
   /** Time until the clock reaches a position, in whole milliseconds. */
-  until(positionMs: number): number {
-    return Math.max(0, Math.ceil(positionMs - this.positionMs - 1e-9));
+  until(positionMs: number, now: number = this.#clock.now()): number {
+    return Math.max(0, Math.ceil(positionMs - this.positionAt(now) - 1e-9));
   }
 
   /**
@@ -57,10 +62,11 @@ export class Pacer {
    * @returns Time until the next chunk is due, in milliseconds.
    */
   run(send: () => number | undefined): number {
-    const late = this.positionMs + this.#leadMs - this.sentMs - Math.max(this.#leadMs, maxBurstMs);
+    const now = this.#clock.now();
+    const late = this.positionAt(now) + this.#leadMs - this.sentMs - Math.max(this.#leadMs, maxBurstMs);
     if (late > 0) this.#soundOriginMs = this.#originMs += late;
     let sent = 0;
-    for (let wait = this.#wait(); ; wait = this.#wait()) {
+    for (let wait = this.#wait(now); ; wait = this.#wait(now)) {
       if (wait > 0) return wait;
       if (sent >= maxBurstMs) return tickMs;
       const ms = send();
@@ -70,7 +76,7 @@ export class Pacer {
     }
   }
 
-  #wait(): number {
-    return this.until(this.sentMs - this.#leadMs);
+  #wait(now: number): number {
+    return this.until(this.sentMs - this.#leadMs, now);
   }
 }
