@@ -99,6 +99,14 @@ describe('hear(): one fold of a wire', () => {
     expect(played(inputs, { config: { silenceTimeoutMs: 2_000 }, now: 0 })).toEqual([]);
   });
 
+  it('voice that was sent at once and stays without an answer ends the patience while silence is sent', () => {
+    const quiet: HearingInput<AlphaSTTConfig> = { type: 'sent', frames: [new Uint8Array(640)] };
+    const config = { silenceTimeoutMs: 2_000 };
+    const recording: HearingInput<AlphaSTTConfig> = { ...loud, frames: [...loud.frames, ...loud.frames] };
+    expect(played([recording, quiet], { config })).toEqual(['dead']);
+    expect(played([loud, quiet, quiet, quiet], { config })).toEqual([]);
+  });
+
   it('a voice is as loud in each encoding as in samples', () => {
     const amplitudes = [0, 100, 300, 320, 330, 340, 400, 5_000, 32_000];
     for (const encoding of ['mulaw', 'alaw', 'linear16'] as const) {

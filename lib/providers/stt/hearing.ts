@@ -355,9 +355,12 @@ function onSent<C extends StreamingSTTConfig, S>(
       unansweredMs += voices.ms - before;
     }
   }
+  const isPatient = unansweredMs < patienceMs;
+  // Silence, of which there is most, changes nothing.
+  if (isPatient && unansweredMs === hearing.watch.unansweredMs && voices === hearing.watch.voices) return [hearing];
   const since = hearing.watch.since ?? context.now;
   const watch = { unansweredMs, voices, alarms, since };
-  if (unansweredMs < patienceMs || context.now - since < patienceMs) return [{ ...hearing, watch }];
+  if (isPatient || context.now - since < patienceMs) return [{ ...hearing, watch }];
   // The service's session state is worthless.
   const dead = { ...hearing, watch: { ...answered, alarms: alarms + 1 }, address: undefined };
   return [dead, { type: 'dead', isFinal: promises && alarms + 1 >= maxAlarms, limitMs: patienceMs }];
