@@ -24,6 +24,25 @@ describe('SlidingWindow', () => {
     expect(window.waitMs(50, 100)).toBe(900);
   });
 
+  it('joins many amounts into a few, and frees none of them too early, nor much too late', () => {
+    const [limit, windowMs] = [10_000, 64_000];
+    let window = new SlidingWindow(limit, windowMs);
+    for (let now = 0; now < windowMs; now += 10) window = window.add(1, now);
+    expect(window.left(windowMs - 1)).toBe(limit - 6_400);
+    const steps = new Set<number>();
+    for (let now = windowMs; now < 2 * windowMs; now += 10) {
+      const freed = window.left(now) - (limit - 6_400);
+      const due = (now - windowMs) / 10 + 1;
+      steps.add(freed);
+      expect(freed).toBeLessThanOrEqual(due);
+      expect(freed).toBeGreaterThan(due - 100);
+    }
+    // Of 6,400 amounts, 64 are freed one by one, and the others by the second.
+    expect(steps.size).toBeGreaterThan(64);
+    expect(steps.size).toBeLessThanOrEqual(64 + 64);
+    expect(window.left(2 * windowMs)).toBe(limit);
+  });
+
   it('F45: is open again when the clock was set back, not an hour later', () => {
     const window = new SlidingWindow(10, 1000).add(10, 3_600_000);
     expect([window.waitMs(10, 3_600_000), window.waitMs(10, 0)]).toEqual([1000, 0]);

@@ -1,7 +1,14 @@
+/** An amount, or several that were added at about the same time. */
 interface Entry {
+  /** When the first of them was added. */
+  readonly since: number;
+  /** When the last of them was added: none is freed too early. */
   readonly at: number;
   readonly amount: number;
 }
+
+/** Up to so many amounts are kept one by one; beyond, those of one such part of the window are kept as one. */
+const parts = 64;
 
 /** A service's limit on the amount it accepts in any period of a given length. Immutable. */
 export class SlidingWindow {
@@ -26,7 +33,11 @@ export class SlidingWindow {
   /** Returns the window with an amount added, dropping what has expired. */
   add(amount: number, now: number): SlidingWindow {
     const { count, sum } = this.#expired(now);
-    const entries = [...this.#entries.slice(count), { at: now, amount }];
+    const entries = this.#entries.slice(count);
+    const last = entries.at(-1);
+    const isJoined = last && entries.length >= parts && now - last.since < this.#windowMs / parts;
+    if (isJoined) entries[entries.length - 1] = { since: last.since, at: now, amount: last.amount + amount };
+    else entries.push({ since: now, at: now, amount });
     return new SlidingWindow(this.#limit, this.#windowMs, entries, this.#sum - sum + amount);
   }
 
