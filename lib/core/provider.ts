@@ -26,7 +26,6 @@ export abstract class Provider<C extends object> implements ProviderContract, As
   // Private fields keep the configuration, which may hold a credential, out of `inspect()` and `JSON.stringify()`.
   #config: C;
   readonly #state$ = new BehaviorSubject<ProviderState>('uninitialized');
-  readonly #disposing$ = this.#state$.pipe(filter((state) => state === 'disposing'));
   readonly #errors$ = new Subject<VoiceError>();
   /** Created when somebody asks. */
   #droppedMs$: Subject<number> | undefined;
@@ -34,11 +33,13 @@ export abstract class Provider<C extends object> implements ProviderContract, As
    * The public stream handed out for each source: reading it again, as a rendering component does, gives the same
    * object.
    */
-  readonly #handedOut = new WeakMap<Observable<unknown>, Observable<unknown>>();
-  readonly #adviseOnce = oncePerKind((sentence) => this.logger.warn(`${this.name}: ${sentence}`));
+  #handedOut: WeakMap<Observable<unknown>, Observable<unknown>> | undefined;
+  #adviseOnce: ((sentence: string) => void) | undefined;
   /** Logs a warning about the configuration, once, as soon as the provider is initialized. */
   protected readonly advise = (sentence: string): void => {
-    if (this.#state$.value !== 'uninitialized') this.#adviseOnce(sentence);
+    if (this.#state$.value === 'uninitialized') return;
+    this.#adviseOnce ??= oncePerKind((advice) => this.logger.warn(`${this.name}: ${advice}`));
+    this.#adviseOnce(sentence);
   };
   #logger: Logger | undefined;
   #starting: Run | undefined;
@@ -170,7 +171,7 @@ export abstract class Provider<C extends object> implements ProviderContract, As
 
   /** Emits when `dispose()` begins. */
   protected get disposing$(): Observable<unknown> {
-    return this.#disposing$;
+    return this.#state$.pipe(filter((state) => state === 'disposing'));
   }
 
   /** Fails with `aborted` when `dispose()` begins, to end whatever is in progress. */
@@ -193,6 +194,7 @@ export abstract class Provider<C extends object> implements ProviderContract, As
    * @param stream$ - A stream that the provider keeps: one piped at each read would be a new object each time.
    */
   protected handOut<T>(name: string, stream$: Observable<T>): Observable<T> {
+    this.#handedOut ??= new WeakMap();
     const known$ = this.#handedOut.get(stream$) as Observable<T> | undefined;
     if (known$) return known$;
     const handedOut$ = publicStream(stream$, (cause) => this.report(this.#broken(`a subscriber of ${name}`, cause)));

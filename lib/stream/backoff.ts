@@ -59,58 +59,68 @@ export function isRecoverable(error: unknown): error is VoiceError {
  * @param options - The policy, and `now`: the time in milliseconds, such as a scheduler's `now()`.
  */
 export function createBackoff(options: BackoffOptions & { readonly now: () => number }): Backoff {
-  const {
-    initialMs = 250,
-    factor = 2,
-    maxMs = 10_000,
-    jitter = 'full',
-    maxTries = 10,
-    resetAfterMs = 10_000,
-  } = options;
-  const { quickFailures = { count: 3, withinMs: 5000 }, maxRetryAfterMs = 60_000 } = options;
-  const { budgetMs = Infinity, untilFirst = false } = options;
-  const { shouldRetry = (error) => !VoiceError.is(error) || isRecoverable(error), random = Math.random, now } = options;
-  let tries = 0;
-  let waitedMs = 0;
-  let quick = 0;
-  let upSince: number | undefined;
+  return new Retries(options);
+}
 
-  const settle = (): void => {
-    if (upSince === undefined) return;
-    waitedMs = 0;
-    const lasted = now() - upSince;
-    upSince = undefined;
-    quick = lasted < quickFailures.withinMs ? quick + 1 : 0;
-    if (lasted >= resetAfterMs) tries = 0;
-  };
-  const wait = (): number => {
-    const full = Math.min(maxMs, initialMs * factor ** (tries - 1));
+const isWorthIt = (error: unknown): boolean => !VoiceError.is(error) || isRecoverable(error);
+
+/** Without a closure of its own for each method: every connection holds one for as long as it lasts. */
+class Retries implements Backoff {
+  readonly #options: Parameters<typeof createBackoff>[0];
+  #tries = 0;
+  #waitedMs = 0;
+  #quick = 0;
+  #upSince: number | undefined;
+
+  constructor(options: Parameters<typeof createBackoff>[0]) {
+    this.#options = options;
+  }
+
+  get tries(): number {
+    return this.#tries;
+  }
+
+  next(error?: unknown): number | undefined {
+    const { maxTries = 10, maxRetryAfterMs = 60_000, budgetMs = Infinity } = this.#options;
+    const { untilFirst = false, shouldRetry = isWorthIt } = this.#options;
+    if (untilFirst && this.#upSince !== undefined) return undefined;
+    this.#settle();
+    const verdict = shouldRetry(error);
+    if (verdict === false || this.#quick >= this.#quickFailures.count || this.#tries >= maxTries) return undefined;
+    const asked = typeof verdict === 'number' ? verdict : VoiceError.is(error) ? error.retryAfterMs : undefined;
+    if (asked !== undefined && verdict === true && asked > Math.min(maxRetryAfterMs, budgetMs)) return undefined;
+    this.#tries += 1;
+    const ownMs = this.#waitMs();
+    // No wait only once: a service that keeps asking for no wait would use up all tries in a moment.
+    const leastMs = this.#tries === 1 || typeof verdict === 'number' ? 0 : ownMs;
+    const delayMs = asked === undefined ? ownMs : Math.max(asked, leastMs);
+    this.#waitedMs += delayMs;
+    return this.#waitedMs > budgetMs ? undefined : delayMs;
+  }
+
+  succeeded(): void {
+    this.#upSince ??= this.#options.now();
+  }
+
+  get #quickFailures(): Required<BackoffOptions>['quickFailures'] {
+    return this.#options.quickFailures ?? { count: 3, withinMs: 5_000 };
+  }
+
+  #settle(): void {
+    if (this.#upSince === undefined) return;
+    const { now, resetAfterMs = 10_000 } = this.#options;
+    this.#waitedMs = 0;
+    const lasted = now() - this.#upSince;
+    this.#upSince = undefined;
+    this.#quick = lasted < this.#quickFailures.withinMs ? this.#quick + 1 : 0;
+    if (lasted >= resetAfterMs) this.#tries = 0;
+  }
+
+  #waitMs(): number {
+    const { initialMs = 250, factor = 2, maxMs = 10_000, jitter = 'full', random = Math.random } = this.#options;
+    const full = Math.min(maxMs, initialMs * factor ** (this.#tries - 1));
     return jitter === 'full' ? random() * full : full;
-  };
-
-  return {
-    get tries() {
-      return tries;
-    },
-    next(error) {
-      if (untilFirst && upSince !== undefined) return undefined;
-      settle();
-      const verdict = shouldRetry(error);
-      if (verdict === false || quick >= quickFailures.count || tries >= maxTries) return undefined;
-      const asked = typeof verdict === 'number' ? verdict : VoiceError.is(error) ? error.retryAfterMs : undefined;
-      if (asked !== undefined && verdict === true && asked > Math.min(maxRetryAfterMs, budgetMs)) return undefined;
-      tries += 1;
-      const ownMs = wait();
-      // No wait only once: a service that keeps asking for no wait would use up all tries in a moment.
-      const leastMs = tries === 1 || typeof verdict === 'number' ? 0 : ownMs;
-      const delayMs = asked === undefined ? ownMs : Math.max(asked, leastMs);
-      waitedMs += delayMs;
-      return waitedMs > budgetMs ? undefined : delayMs;
-    },
-    succeeded() {
-      upSince ??= now();
-    },
-  };
+  }
 }
 
 /**

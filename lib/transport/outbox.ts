@@ -69,17 +69,20 @@ export class Outbox {
 
   /** Sends queued messages as the connection accepts them; fails when it stops accepting any. Never completes. */
   drain(socket: RawSocket): Observable<never> {
+    return defer(() => (this.length > 0 ? this.#blocked$.pipe(startWith(undefined)) : this.#blocked$)).pipe(
+      exhaustMap(() => this.#sending(socket)),
+    );
+  }
+
+  #sending(socket: RawSocket): Observable<never> {
     const { stallTimeoutMs = 5_000, scheduler = asyncScheduler, stalled } = this.#options;
-    const sending$ = interval(drainMs, scheduler).pipe(
+    return interval(drainMs, scheduler).pipe(
       map(() => this.drainInto(socket)),
       takeWhile((waiting) => waiting > 0),
       map(() => socket.bufferedAmount),
       distinctUntilChanged((least, buffered) => buffered >= least),
       stallTimeout({ idleMs: stallTimeoutMs, scheduler, error: () => stalled(stallTimeoutMs) }),
       ignoreElements(),
-    );
-    return defer(() => (this.length > 0 ? this.#blocked$.pipe(startWith(undefined)) : this.#blocked$)).pipe(
-      exhaustMap(() => sending$),
     );
   }
 

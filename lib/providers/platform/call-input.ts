@@ -1,10 +1,10 @@
-import { BehaviorSubject, distinctUntilChanged, filter, map, Subject, type Observable } from 'rxjs';
+import { BehaviorSubject, filter, Observable, Subject } from 'rxjs';
 import { callSafely } from '../../core/application-code.ts';
 import type { AudioChunk } from '../../audio/types.ts';
 import type { CallStateChange } from '../../core/calls.ts';
 import { messageOf, type VoiceErrorOptions } from '../../core/errors.ts';
 import { Capture } from '../../playback/capture.ts';
-import { merge } from '../../stream/merge.ts';
+import { feed } from '../../stream/feed.ts';
 
 /** Reports what went wrong, in the provider's name. */
 export type ReportProblem = (problem: string, options: Omit<VoiceErrorOptions, 'provider'>) => void;
@@ -18,15 +18,20 @@ export class CallInput<E extends { readonly reason: string }> {
   readonly end$: Observable<E> = this.#call$.pipe(filter((call) => typeof call === 'object'));
   readonly #told$ = new Subject<CallStateChange>();
   /** The states of the call: its start, its end, and those reported in between. Replays whether it is in progress. */
-  readonly states$: Observable<CallStateChange> = merge(
-    this.#call$.pipe(
-      filter((call) => call !== 'none'),
-      map((call): CallStateChange =>
-        call === 'open' ? { state: 'answered' } : { state: 'ended', reason: call.reason },
-      ),
-    ),
-    this.#told$,
-  ).pipe(distinctUntilChanged((before, after) => before.state === after.state));
+  readonly states$ = new Observable<CallStateChange>((subscriber) => {
+    let latest: CallStateChange['state'] | undefined;
+    const tell = (change: CallStateChange): void => {
+      if (change.state === latest) return;
+      latest = change.state;
+      subscriber.next(change);
+    };
+    const complete = (): void => undefined;
+    const next = (call: E | 'none' | 'open'): void => {
+      if (call !== 'none') tell(call === 'open' ? { state: 'answered' } : { state: 'ended', reason: call.reason });
+    };
+    feed(this.#call$, subscriber, { next, complete });
+    feed(this.#told$, subscriber, { next: tell, complete });
+  });
 
   /** @param onDropped - Called at the start with how many milliseconds were dropped before it, if any were. */
   constructor(complain: ReportProblem, onDropped: (ms: number) => void) {

@@ -14,10 +14,10 @@ import {
   type Observable,
   type ObservableInput,
   type SchedulerLike,
-  type Subscription,
+  Subscription,
 } from 'rxjs';
 import type { AudioChunk } from '../../audio/types.ts';
-import type { VoiceError } from '../../core/errors.ts';
+import { VoiceError } from '../../core/errors.ts';
 import type { ConnectionEvent, STTProvider } from '../../core/roles.ts';
 import { fromInput } from '../../stream/bridge.ts';
 import { merge } from '../../stream/merge.ts';
@@ -58,7 +58,7 @@ export interface ListeningOptions {
 export class Listening {
   readonly socket: ReconnectingSocket;
   readonly #options: ListeningOptions;
-  readonly #life: Subscription;
+  readonly #life: Subscription = new Subscription();
   readonly #heardAll$ = new Subject<void>();
   readonly #over$ = new Subject<void>();
   #hasBegun: boolean = false;
@@ -68,13 +68,13 @@ export class Listening {
   constructor(options: ListeningOptions) {
     const { begin, gaps$ = EMPTY, onMessage, onError } = options;
     this.#options = options;
+    const onFailure = (cause: unknown): void => onError(VoiceError.from(cause));
     this.socket = new ReconnectingSocket({ ...options.socket, replay: begin });
-    this.#life = merge(
-      this.socket.messages$.pipe(tap(onMessage)),
-      this.socket.errors$.pipe(tap(onError)),
-      this.socket.connection$.pipe(tap((event) => this.#onConnection(event))),
-      gaps$,
-    ).subscribe();
+    const { messages$, errors$, connection$ } = this.socket;
+    this.#life.add(messages$.subscribe({ next: onMessage, error: onFailure }));
+    this.#life.add(errors$.subscribe({ next: onError, error: onFailure }));
+    this.#life.add(connection$.subscribe({ next: (event) => this.#onConnection(event), error: onFailure }));
+    this.#life.add(gaps$.subscribe({ error: onFailure }));
   }
 
   /** Whether the audio has ended and the service's confirmation is pending. */

@@ -1,8 +1,6 @@
 import {
   defer,
-  filter,
   finalize,
-  map,
   Observable,
   type Observer,
   type SchedulerLike,
@@ -66,14 +64,22 @@ export class VoiceConnection {
       ...(wire.keepAlive && { keepAlive: { message: () => this.#happens({ type: 'keepAlive' }) } }),
     });
     const { messages$, connection$, errors$ } = this.session;
+    const happeningOf = happening(errors.error, this.session);
     for (const subscription of [
       this.#inputs$.pipe(fold(speech(options), scheduler)).subscribe(listener((step) => this.#enactAll(step))),
       messages$.subscribe(listener((data) => this.#happens({ type: 'message', data }))),
-      connection$
-        .pipe(map(happeningOf(errors.error, this.session)))
-        .subscribe(listener((event) => event && this.#happens(event))),
-      // A text being spoken receives the failure itself.
-      errors$.pipe(filter(() => this.load === 0)).subscribe(listener(report)),
+      connection$.subscribe(
+        listener((event) => {
+          const input = happeningOf(event);
+          if (input) this.#happens(input);
+        }),
+      ),
+      errors$.subscribe(
+        listener((error) => {
+          // A text being spoken receives the failure itself.
+          if (this.load === 0) report(error);
+        }),
+      ),
     ]) {
       this.#subscriptions.add(subscription);
     }
@@ -159,7 +165,7 @@ export class VoiceConnection {
 }
 
 /** Converts a connection event to an input. */
-function happeningOf(error: SpeechRules['errors']['error'], session: Pick<ReconnectingSocket, 'requestId'>) {
+function happening(error: SpeechRules['errors']['error'], session: Pick<ReconnectingSocket, 'requestId'>) {
   const lost = (text: string): VoiceError => error(text, { code: 'connection', recoverable: true });
   return (event: ConnectionEvent): SpeechInput | undefined => {
     switch (event.type) {
