@@ -111,6 +111,16 @@ const command = {
   },
 };
 
+/** Small files that pages load anyway are behind one: a page that uses one of them gets all. */
+const behindOne = {
+  core: /^(?:core|stream)\//,
+  audio: /^audio\/(?:channels|concat|formats|frame-splitter|levels|pcm-carry)\.js$/,
+};
+function behindOf(file) {
+  const [one] = Object.keys(behindOne).filter((each) => behindOne[each].test(file));
+  return `exports/${one ? `${one}.js` : file}`;
+}
+
 /**
  * What an entry exports of code that is also loaded later stands behind a file of its own. esbuild, when it splits, gives
  * each page everything that the files which it imports name, if another page needs it or it is loaded later: a page with
@@ -135,17 +145,19 @@ const behindConstants = {
         if (!later.has(file)) return whole;
         const own = names.split(', ').map((name) => name.split(' as ')[0]);
         exported.set(file, new Set([...(exported.get(file) ?? []), ...own]));
-        const behind = posix.relative(folder, `exports/${file}`);
+        const behind = posix.relative(folder, behindOf(file));
         return `export { ${names} } from '${behind.startsWith('.') ? behind : `./${behind}`}';`;
       });
     }
+    const sources = {};
     for (const [file, names] of exported) {
-      const fileName = `exports/${file}`;
+      const fileName = behindOf(file);
       const imported = [...names].map((name) => `${name} as ${name}$`).join(', ');
       const constants = [...names].map((name) => `export const ${name} = ${name}$;\n`).join('');
       const source = `import { ${imported} } from '${posix.relative(posix.dirname(fileName), file)}';\n${constants}`;
-      this.emitFile({ type: 'asset', fileName, source });
+      sources[fileName] = (sources[fileName] ?? '') + source;
     }
+    for (const [fileName, source] of Object.entries(sources)) this.emitFile({ type: 'asset', fileName, source });
   },
 };
 
@@ -162,16 +174,20 @@ const withoutEmpty = {
 const dense = (code) => transformSync(code, { target: 'esnext', charset: 'utf8', minifyWhitespace: true }).code;
 
 /** Code on fewer lines, in shorter statements: its names stay. */
-const pack = (code) =>
+const pack = (code, charset = 'utf8') =>
   transformSync(code, {
-    ...{ target: 'esnext', charset: 'utf8', minifyWhitespace: true, minifySyntax: true, lineLimit: 500 },
+    ...{ target: 'esnext', charset, minifyWhitespace: true, minifySyntax: true, lineLimit: 500 },
   }).code;
+
+/** Node reads and compiles a file of ASCII twice as fast; one with many other letters would get larger by it. */
+const charsetOf = (code) => ((code.match(/[^\0-\x7f]/g) ?? []).length < 2000 ? 'ascii' : 'utf8');
 
 /** Node's code, packed: the package is a fourteenth smaller. */
 const packed = {
   name: 'packed',
   generateBundle(_options, bundle) {
-    for (const chunk of Object.values(bundle).filter(({ type }) => type === 'chunk')) chunk.code = pack(chunk.code);
+    for (const chunk of Object.values(bundle).filter(({ type }) => type === 'chunk'))
+      chunk.code = pack(chunk.code, charsetOf(chunk.code));
   },
 };
 
@@ -199,7 +215,12 @@ const lessIndented = {
 const whole = ['testing', 'evaluation', 'nats'];
 
 /** Small files that stand in one which is loaded wherever they are. */
-const within = { 'playback/processors': 'playback/audio-context', 'playback/resource': 'playback/audio-context' };
+const within = {
+  'playback/late-playout': 'playback/paced-output',
+  'playback/processors': 'playback/audio-context',
+  'playback/resource': 'playback/audio-context',
+  'providers/agent/tools-problem': 'providers/agent/streaming-agent',
+};
 
 const placed = new Map();
 
@@ -244,13 +265,40 @@ const chunks = {
 const chunkOf = Object.fromEntries(
   Object.entries(chunks).flatMap(([chunk, rooms]) => rooms.map((room) => [room, chunk])),
 );
-const chunked = (extension, plugins) => ({
+/** And what `import 'rxvoice'` does not run is one for each of these: it is loaded when it is needed. */
+const later = [
+  ['languages', /^text\/(?:phrases|spoken)\//],
+  ['agents', /^providers\/(?:agent\/|theta-)/],
+  ['runners', /^(?:playback|operators|providers)\//],
+  ['call', /^(?:conversation|pipeline|features)\//],
+];
+
+/** Files that `import 'rxvoice'` runs. */
+let first;
+function isFirst(file, { getModuleInfo }) {
+  first ??= new Set([resolve('lib/index.ts')]);
+  // A Set's iteration comes to what is added meanwhile.
+  if (first.size === 1) for (const each of first) getModuleInfo(each).importedIds.forEach((id) => first.add(id));
+  return first.has(file);
+}
+function nodeFileOf(file, context) {
+  if (isEntry(file)) return undefined;
+  const own = relative(resolve('lib'), file).split(sep).join('/');
+  const [room] = own.split('/');
+  if (!(room in chunkOf) || room === 'remote' || isFirst(file, context)) return chunkOf[room];
+  return later.find(([, files]) => files.test(own))?.[0] ?? chunkOf[room];
+}
+
+/** Declarations need no such care. */
+const declarationOf = (file) => (isEntry(file) ? undefined : chunkOf[relative(resolve('lib'), file).split(sep)[0]]);
+
+const chunked = (extension, manualChunks, plugins) => ({
   dir: 'dist',
   entryFileNames: `[name].${extension}`,
   chunkFileNames: `chunks/[name].${extension}`,
   hoistTransitiveImports: false,
   minifyInternalExports: false,
-  manualChunks: (file) => (isEntry(file) ? undefined : chunkOf[relative(resolve('lib'), file).split(sep)[0]]),
+  manualChunks,
   plugins,
 });
 
@@ -278,12 +326,12 @@ export default [
       }),
       smallWorklets,
     ],
-    output: [modules, { ...chunked('cjs', [nodeEntries, packed]), format: 'cjs' }],
+    output: [modules, { ...chunked('cjs', nodeFileOf, [nodeEntries, packed]), format: 'cjs' }],
   },
   {
     ...common,
     input: entries,
     plugins: [dts({ tsconfig: './tsconfig.build.json' })],
-    output: { ...chunked('d.cts', [declarations]), format: 'esm' },
+    output: { ...chunked('d.cts', declarationOf, [declarations]), format: 'esm' },
   },
 ];
