@@ -193,14 +193,15 @@ const packed = {
 
 /**
  * TypeScript indents by four spaces, which are an eighth of the package: printed anew, with tabs and in shorter statements.
- * A text of several lines is not indented; a file with one that looks so keeps its spaces. What a page loads later is
- * packed as Node's code is.
+ * A text of several lines is not indented; a file with one that looks so keeps its spaces. What a page loads later, or
+ * never, is packed as Node's code is.
  */
 const lessIndented = {
   name: 'less-indented',
   generateBundle(_options, bundle) {
     for (const chunk of Object.values(bundle).filter(({ type }) => type === 'chunk')) {
-      if (chunk.isDynamicEntry && !chunk.isEntry) {
+      const isOfWhole = whole.some((room) => chunk.fileName === `${room}/${room}.js`);
+      if ((chunk.isDynamicEntry && !chunk.isEntry) || isOfWhole) {
         chunk.code = pack(chunk.code);
         continue;
       }
