@@ -86,7 +86,7 @@ describe('GammaSTT: address and credential', () => {
 
   const wrong: readonly (readonly [GammaSTTConfig, string])[] = [
     [{ audioFormat: 'mulaw_8000' } as object, 'audioFormat'],
-    [{ commitStrategy: 'never' } as object, 'commitStrategy'],
+    [{ commitStrategy: 7 } as object, 'commitStrategy'],
     [{ vadSilenceThresholdSecs: 0.2 }, 'vadSilenceThresholdSecs'],
     [{ vadThreshold: 1 }, 'vadThreshold'],
     [{ minSpeechDurationMs: 40 }, 'minSpeechDurationMs'],

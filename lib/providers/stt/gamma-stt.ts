@@ -24,12 +24,12 @@ import {
 export interface GammaSTTConfig extends GammaSTTOptions {
   /** Single-use token instead of `apiKey`. Each connection needs a new one, so pass a factory. */
   readonly token?: Credential;
-  /** The service has only one model for live audio. Default: `scribe_v2_realtime`. */
+  /** The model for live audio; others pass through. Default: `scribe_v2_realtime`. */
   readonly model?: string;
   /** Audio in other formats is converted. Default: that of the audio. */
   readonly audioFormat?: 'pcm_8000' | 'pcm_16000' | 'pcm_22050' | 'pcm_24000' | 'pcm_44100' | 'pcm_48000' | 'ulaw_8000';
-  /** What ends an utterance: silence, or only `finalize()`. Default: `vad`. */
-  readonly commitStrategy?: 'vad' | 'manual';
+  /** What ends an utterance: silence, or only `finalize()`. Later models have others. Default: `vad`. */
+  readonly commitStrategy?: 'vad' | 'manual' | (string & {});
   /**
    * Whether final results have words with times and confidence, which also prevent repeated words after a reconnect.
    * Default: true, unless `filterBackgroundAudio`.
@@ -80,7 +80,7 @@ export interface GammaSTTOptions extends StreamingSTTConfig {
 export const gammaSTTRules: ConfigRules = {
   model: { type: 'text', wire: 'model_id', default: 'scribe_v2_realtime' },
   audioFormat: { oneOf: Object.keys(gammaFormats) },
-  commitStrategy: { oneOf: ['vad', 'manual'], wire: true, default: 'vad' },
+  commitStrategy: { known: ['vad', 'manual'], wire: true, default: 'vad' },
   includeTimestamps: { type: 'boolean', wire: true },
   language: { type: 'text', wire: 'language_code', toWire: (tag) => primaryLanguage(String(tag)) },
   includeLanguageDetection: { type: 'boolean', wire: true },
