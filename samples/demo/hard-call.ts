@@ -67,7 +67,7 @@ export class HardCall {
     const sandbox = await startSandbox();
     const alpha = { apiKey: 'sandbox-key', endpoint: sandbox.endpoints.alpha };
     const nu = { apiKey: 'sandbox-key', endpoint: sandbox.endpoints.nu, model: 'openai/gpt-oss-20b' };
-    const theta = { apiKey: 'sandbox-key', endpoint: sandbox.endpoints.theta, model: 'gpt-4o-mini' };
+    const theta = { apiKey: 'sandbox-key', endpoint: sandbox.endpoints.theta, model: 'gpt-5.4-mini' };
     const voice = new AlphaTTS({ ...alpha, voice: 'aura-2-apollo-en', sampleRate: 16_000 });
     await voice.initialize();
     await writeCallerFile(callerFile, lines, voice);

@@ -308,7 +308,7 @@ const agents: readonly ProviderRow[] = [
     ...{ name: 'AlphaAgent', roles: ['stt', 'llm', 'tts'], about: 'Deepgram Agent' },
     ...{ vendor: 'alpha', service: 'alpha-agent', sockets: '/v1/agent/converse' },
     fields: [
-      text('think.provider.model', 'Model', { value: 'gpt-4o-mini' }),
+      text('think.provider.model', 'Model', { value: 'gpt-5.4-mini' }),
       select('think.provider.type', 'Model’s vendor', ['open-chat', 'dedicated-chat', 'search-vendor'], {
         value: 'open-chat',
       }),
