@@ -307,6 +307,19 @@ describe('KappaSTT: turns', () => {
     expect(log).toEqual(['. The end.']);
   });
 
+  it('finalize() ends the turn by an audio message of no length, and goes on in another on the same connection', async () => {
+    const { stt, say, log } = await live({ catchUpSpeed: false });
+    const [before] = [sent(stt).at(-1)?.requestId];
+    stt.finalize();
+    expect([sent(stt).at(-1)?.path, sent(stt).at(-1)?.payload.length]).toEqual(['audio', 0]);
+    expect(log).toEqual([]);
+    say('speech.phrase', phrase('The end.', 0, 900));
+    say('turn.end');
+    expect(log).toEqual(['. The end.']);
+    stt.sendAudio({ data: tape(100, 1_000) });
+    expect([sent(stt).at(-1)?.requestId === before, stt.sockets.all.length]).toEqual([false, 1]);
+  });
+
   it('disconnect() continues over a turn that ends on its own meanwhile', async () => {
     const { stt, say, log } = await live({ catchUpSpeed: false });
     const ended = stt.disconnect();
