@@ -642,6 +642,16 @@ describe('StreamingSTT: life', () => {
     expect(() => stt.connect()).toThrow('initialize()');
   });
 
+  it('keeps a copy of what comes before initialize(): a caller may use its buffer again', async () => {
+    const { stt, clock } = given();
+    const buffer = Buffer.from(tape(100));
+    stt.sendAudio({ data: buffer });
+    buffer.fill(0);
+    await connected(stt);
+    expect(heard(stt.sockets.last.sent)).toEqual(heard([tape(100)]));
+    await end({ stt, clock });
+  });
+
   it('calls of connect share one session', async () => {
     const { stt, clock } = given();
     await stt.initialize();

@@ -137,8 +137,8 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
   sendAudio(chunk: AudioChunk): void {
     if (chunk.data.length === 0) return;
     if (this.#runner) this.#runner.sendAudio(chunk);
-    // The caller may use its buffer again.
-    else this.#early.push({ ...chunk, data: chunk.data.slice() });
+    // The caller may use its buffer again; `slice()` of Node's Buffer would copy nothing.
+    else this.#early.push({ ...chunk, data: new Uint8Array(chunk.data) });
   }
 
   /**
