@@ -1,6 +1,15 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
 import { delay, ignoreElements, map, merge, NEVER, of, tap, throwError, timer } from 'rxjs';
-import { blocklist, defineTool, guard, type JsonSchema, type LLMEvent, type Message, type Tool } from 'rxvoice';
+import {
+  blocklist,
+  defineTool,
+  guard,
+  personalData,
+  type JsonSchema,
+  type LLMEvent,
+  type Message,
+  type Tool,
+} from 'rxvoice';
 import { application, user, voiceTest, type VoiceTestOptions, type VoiceTestResult } from 'rxvoice/testing';
 import { ofType, timeline } from '../pipeline/support/timeline.ts';
 
@@ -160,6 +169,48 @@ describe('tools', () => {
     expect(history.messages().filter(({ role, content }) => role === 'assistant' && content)).toEqual([
       { role: 'assistant', content: 'All done.' },
     ]);
+  });
+
+  describe('whose arguments a guard sees', () => {
+    const calls: unknown[] = [];
+    const book: Tool = {
+      name: 'book',
+      execute: (args) => {
+        calls.push(args);
+        return 'booked';
+      },
+    };
+    const given = { answer: calling(call('book', { for: 'a@b.example', people: 4 })) };
+    beforeEach(() => (calls.length = 0));
+
+    it('get, and have told and remembered, what it lets pass', () => {
+      const text = [guard({ rules: [personalData()], sides: ['tools'] })];
+      const { events, history, llm, heardText } = test([book], { text, llm: given });
+      expect(calls).toEqual([{ for: '…', people: 4 }]);
+      expect(heardText).toBe('All done.');
+      expect(ofType(events, 'tool.call')).toMatchObject([{ call: { args: { for: '…', people: 4 } } }]);
+      expect(ofType(events, 'guard.acted')).toMatchObject([{ side: 'tools', rule: 'mail', action: 'replace' }]);
+      for (const known of [events, history.items, llm.requests]) expect(JSON.stringify(known)).not.toContain('a@b');
+    });
+
+    it('do not run where it cuts, and the agent says so; nor where it ends the turn', () => {
+      for (const [action, said, reason] of [
+        ['cut', 'I may not.', 'completed'],
+        ['end', '', 'refused'],
+      ] as const) {
+        const text = [guard({ rules: [personalData()], sides: ['tools'], action, say: 'I may not.' })];
+        const { events, history, heardText } = test([book], { text, llm: given });
+        expect([calls, heardText]).toEqual([[], said]);
+        expect(ofType(events, 'turn.ended')).toMatchObject([{ reason }]);
+        for (const known of [events, history.items]) expect(JSON.stringify(known)).not.toContain('a@b');
+      }
+    });
+
+    it('run as the model calls them where it sees other texts alone: they may need what nobody else should hear', () => {
+      const { events } = test([book], { text: [guard({ rules: [personalData()] })], llm: given });
+      expect(calls).toEqual([{ for: 'a@b.example', people: 4 }]);
+      expect(ofType(events, 'guard.acted')).toEqual([]);
+    });
   });
 
   describe('that say how far they come', () => {

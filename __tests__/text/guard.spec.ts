@@ -13,14 +13,16 @@ const done: LLMEvent = { type: 'done', finishReason: 'stop' };
 const found = (text: string, ...rules: GuardRule[]): string[] =>
   findAll(text, rules).ranges.map((range) => text.slice(...range));
 
-/** A model's answer in tokens, as it passes a guard. */
+/** A model's answer in tokens, with the arguments of calls in their place, as it passes a guard. */
 async function pass(
-  parts: readonly string[],
+  parts: readonly (string | LLMEvent)[],
   options: GuardOptions,
 ): Promise<{ text: string; events: LLMEvent[]; told: GuardReport[]; ended: number }> {
   const told: GuardReport[] = [];
   let ended = 0;
-  const source$ = from([...parts.map((text): LLMEvent => ({ type: 'token', text })), done]);
+  const eventOf = (part: string | LLMEvent): LLMEvent =>
+    typeof part === 'string' ? { type: 'token', text: part } : part;
+  const source$ = from([...parts.map(eventOf), done]);
   const context = { scheduler, tell: (report: GuardReport) => void told.push(report), end: () => void (ended += 1) };
   const events$ = guard(options).answer?.(source$, context) ?? source$;
   const events = await lastValueFrom(events$.pipe(toArray()));
@@ -124,6 +126,96 @@ describe('guard()', () => {
     const events$ = guard({ rules, action: 'cut' }).answer?.(source$, context) ?? source$;
     expect(await lastValueFrom(events$.pipe(toArray()))).toEqual([]);
     expect(isOpen).toBe(false);
+  });
+
+  describe('of tool calls', () => {
+    const call = (argsText: string): LLMEvent => {
+      let args: unknown;
+      try {
+        args = JSON.parse(argsText);
+      } catch {
+        // As providers do.
+      }
+      return { type: 'tool-call', id: '1', name: 'book', args, argsText };
+    };
+    const sides = ['tools'] as const;
+
+    it('replaces in texts, names and numbers at any depth, and leaves all else as it is', async () => {
+      const argsText = '{"to": {"bad": ["a@b.example", 4111111111111111, 4, true, null]}, "on": "2024-05-03"}';
+      const { events, told } = await pass([call(argsText)], { rules, sides });
+      const args = { to: { '…': ['…', '…', 4, true, null] }, on: '2024-05-03' };
+      expect(events).toEqual([{ ...call(argsText), args, argsText: JSON.stringify(args) }, done]);
+      expect(told).toEqual([
+        { side: 'tools', rule: 'blocklist', action: 'replace' },
+        { side: 'tools', rule: 'mail', action: 'replace' },
+        { side: 'tools', rule: 'card', action: 'replace' },
+      ]);
+    });
+
+    it('finds what hides behind the escapes of JSON, and in arguments that are no JSON', async () => {
+      const escaped = await pass([call('{"to":"a\\u0040b.example"}')], { rules, sides });
+      expect(escaped.events[0]).toMatchObject({ args: { to: '…' }, argsText: '{"to":"…"}' });
+      const broken = await pass([call('{"to":"a@b.example"')], { rules, sides });
+      expect(broken.events[0]).toEqual({ ...call('{"to":"…"'), args: undefined });
+    });
+
+    it('gives a call in which there is nothing on as the service wrote it', async () => {
+      const asWritten = call('{ "people" : 4.0 }');
+      expect((await pass([asWritten], { rules, sides })).events).toEqual([asWritten, done]);
+    });
+
+    it('leaves alone what it is not asked to see', async () => {
+      const spoken = await pass(['Bad, ', 'so ', call('{"to":"bad"}')], { rules });
+      expect(spoken.events).toEqual([
+        ...(await pass(['Bad, ', 'so '], { rules })).events.slice(0, -1),
+        call('{"to":"bad"}'),
+        done,
+      ]);
+      const called = await pass(['It is b', 'ad. ', call('{"to":"bad"}')], { rules, sides });
+      expect(called.events.slice(0, 2)).toEqual([
+        { type: 'token', text: 'It is b' },
+        { type: 'token', text: 'ad. ' },
+      ]);
+      expect(called.events[2]).toMatchObject({ args: { to: '…' } });
+    });
+
+    it('drops a call, and what follows, where it cuts or ends', async () => {
+      const parts = ['One moment.', call('{"to":"bad"}'), 'Done.'];
+      const cut = await pass(parts, { rules, sides, action: 'cut', say: 'I may not.' });
+      expect([cut.text, cut.ended]).toEqual(['One moment. I may not.', 0]);
+      expect(cut.events.every(({ type }) => type === 'token')).toBe(true);
+      const end = await pass(parts, { rules, sides, action: 'end', say: 'I may not.' });
+      expect([end.text, end.ended]).toEqual(['One moment.', 1]);
+    });
+
+    it('asks the moderation about the arguments as the rules leave them', async () => {
+      const asked: unknown[] = [];
+      const moderate = async ({
+        text: json,
+        side,
+      }: {
+        readonly text: string;
+        readonly side: string;
+      }): Promise<boolean> => {
+        asked.push([side, json]);
+        await Promise.resolve();
+        return !json.includes('secret');
+      };
+      const { events, told } = await pass(['Go. ', call('{"to":"bad"}'), call('{"to":["secret"],"n":1}')], {
+        rules,
+        sides,
+        moderate,
+      });
+      expect(asked).toEqual([
+        ['tools', '{"to":"…"}'],
+        ['tools', '{"to":["secret"],"n":1}'],
+      ]);
+      expect(events.flatMap((event) => (event.type === 'tool-call' ? [event.args] : []))).toEqual([
+        { to: '…' },
+        { '…': '…' },
+      ]);
+      expect(told.map(({ side, rule }) => `${side} ${rule}`)).toEqual(['tools blocklist', 'tools moderation']);
+    });
   });
 
   describe('moderation', () => {

@@ -1,16 +1,19 @@
-import { catchError, concatMap, defer, from, map, Observable, of, take, type SchedulerLike } from 'rxjs';
-import type { LLMEvent } from '../core/messages.ts';
+import { catchError, concatMap, defer, from, map, Observable, of, take, tap, type SchedulerLike } from 'rxjs';
+import type { LLMEvent, ToolCall } from '../core/messages.ts';
 import { feed } from '../stream/feed.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
 import { findAll, type GuardRule } from './guard-rules.ts';
-import type { GuardAction, GuardContext, GuardedText, TextTransform } from './text-transform.ts';
+import type { GuardAction, GuardContext, GuardedText, GuardReport, TextTransform } from './text-transform.ts';
 
-/** Who wrote a text that a guard sees. */
-export type GuardedSide = 'input' | 'output';
+/** Which texts a guard sees: the user's, the agent's, or the arguments of the model's tool calls. */
+export type GuardedSide = GuardReport['side'];
 
 /** A text to be judged by an application's own service. */
 export interface ModerationRequest {
-  /** A clause, or with `buffered` the whole answer; or the user's message. What the rules found is already replaced. */
+  /**
+   * A clause, or with `buffered` the whole answer; the user's message; or the arguments of a tool call, as JSON. What the
+   * rules found is already replaced.
+   */
   readonly text: string;
   readonly side: GuardedSide;
   /** Aborted when the verdict is no longer needed, or on time-out. */
@@ -22,13 +25,13 @@ export interface GuardOptions {
   /** What it acts upon: `blocklist()`, `pattern()`, `personalData()`, or your own. Default: none. */
   readonly rules?: readonly (GuardRule | readonly GuardRule[])[];
   /**
-   * Whose texts it sees: the model's and those of `say()` (`output`), the user's before the model does (`input`), or both.
-   * Default: `output`.
+   * Which texts it sees: the model's and those of `say()` (`output`), the user's before the model does (`input`), the
+   * arguments of tool calls before the tool does (`tools`). Default: `output`.
    */
   readonly sides?: readonly GuardedSide[];
   /**
-   * `replace` what was found; `cut` the text before the clause it was found in; `end` the turn at once, dropping
-   * whatever of its answer was not yet heard. Default: `replace`.
+   * `replace` what was found; `cut` the text before the clause, or the tool call, it was found in; `end` the turn at
+   * once, dropping whatever of its answer was not yet heard. Default: `replace`.
    */
   readonly action?: GuardAction;
   /** Written in place of what was found. Default: `…`, which is not spoken. */
@@ -58,7 +61,8 @@ const heldBack = 100;
 /**
  * Checks every text first: nothing of an answer is heard, emitted in an `llm.token` event, or remembered unchecked. Its
  * place in the list does not matter: it checks the text as the model writes it, and as it would be spoken. Events
- * (`guard.acted`) say what was done and by which rule, never what was said. The arguments of tool calls are not checked.
+ * (`guard.acted`) say what was done and by which rule, never what was said. The arguments of tool calls are checked with the
+ * side `tools` alone: a tool may need the very number that nobody else should see.
  *
  * @example
  * ```ts
@@ -82,33 +86,58 @@ export function guard(options: GuardOptions): TextTransform {
     }
     return { names, text: safe + text.slice(rest) };
   };
-  const judge = (text: string, side: GuardedSide, context: GuardContext): Observable<GuardedText> => {
-    const told = (rule: string): void => context.tell({ side, rule, action });
-    const { names, text: safe } = replaced(text);
-    for (const name of names) told(name);
-    if (names.length > 0 && action !== 'replace') return of({ text: replacement, stop: action });
-    if (!moderate || safe.trim() === '') return of({ text: safe });
-    return allowed(moderate, { text: safe, side }, moderateTimeoutMs, context.scheduler).pipe(
+  function moderated(text: string, side: GuardedSide, context: GuardContext): Observable<boolean> {
+    if (!moderate || text.trim() === '') return of(true);
+    return allowed(moderate, { text, side }, moderateTimeoutMs, context.scheduler).pipe(
       catchError(() => {
         context.tell({ side, rule: 'moderation-failed', action: options.onModerationFailure ?? 'block' });
         return of(options.onModerationFailure === 'allow');
       }),
+      tap((isAllowed) => {
+        if (!isAllowed) context.tell({ side, rule: 'moderation', action });
+      }),
+    );
+  }
+  const judge = (text: string, side: GuardedSide, context: GuardContext): Observable<GuardedText> => {
+    const { names, text: safe } = replaced(text);
+    for (const rule of names) context.tell({ side, rule, action });
+    if (names.length > 0 && action !== 'replace') return of({ text: replacement, stop: action });
+    return moderated(safe, side, context).pipe(
       map((isAllowed) => {
         if (isAllowed) return { text: safe };
-        told('moderation');
         // The white space around it is no part of what was judged.
         const blank = safe.replace(/\S(?:.*\S)?/su, () => replacement);
         return action === 'replace' ? { text: blank } : { text: replacement, stop: action };
       }),
     );
   };
+  function judgeCall(call: ToolCall, context: GuardContext): Observable<GuardedCall> {
+    const found = new Set<string>();
+    const safe = withTexts(call, (text) => {
+      const { names, text: rest } = replaced(text);
+      for (const name of names) found.add(name);
+      return rest;
+    });
+    for (const rule of found) context.tell({ side: 'tools', rule, action });
+    if (found.size > 0 && action !== 'replace') return of({ stop: action });
+    // What is unchanged goes back to the service as it wrote it.
+    const passed = found.size > 0 ? safe : call;
+    return moderated(passed.argsText, 'tools', context).pipe(
+      map((isAllowed) => {
+        if (isAllowed) return { call: passed };
+        return action === 'replace' ? { call: withTexts(call, () => replacement) } : { stop: action };
+      }),
+    );
+  }
+  const [seesText, seesCalls] = [sides.includes('output'), sides.includes('tools')];
+  const judges: OutputJudges = {
+    ...(seesText && { text: (text, context) => judge(text, 'output', context) }),
+    ...(seesCalls && { call: judgeCall }),
+  };
   return {
     name: 'guard',
-    ...(sides.includes('output')
-      ? {
-          answer: (events$, context) =>
-            guarded(events$, context, options, rules, (text) => judge(text, 'output', context)),
-        }
+    ...(seesText || seesCalls
+      ? { answer: (events$, context) => guarded(events$, context, options, rules, judges) }
       : {}),
     ...(sides.includes('input')
       ? {
@@ -119,6 +148,32 @@ export function guard(options: GuardOptions): TextTransform {
         }
       : {}),
   };
+}
+
+/** A call as it leaves a guard, or what refuses it. */
+type GuardedCall = { readonly call: ToolCall } | { readonly stop: GuardAction };
+
+/** What a guard sees of a model's events. */
+interface OutputJudges {
+  text?(text: string, context: GuardContext): Observable<GuardedText>;
+  call?(call: ToolCall, context: GuardContext): Observable<GuardedCall>;
+}
+
+/** A call with `change` applied to each text, name and number in its arguments, or to all of them if they are no JSON. */
+function withTexts<T extends ToolCall>(call: T, change: (text: string) => string): T {
+  if (call.args === undefined) return { ...call, argsText: change(call.argsText) };
+  const changed = (value: unknown): unknown => {
+    if (typeof value === 'string') return change(value);
+    if (typeof value === 'number') {
+      const text = change(String(value));
+      return text === String(value) ? value : text;
+    }
+    if (Array.isArray(value)) return value.map(changed);
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, member]) => [change(key), changed(member)]));
+  };
+  const args = changed(call.args);
+  return { ...call, args, argsText: JSON.stringify(args) };
 }
 
 /** Asks the application; fails when that fails or takes too long. */
@@ -139,13 +194,13 @@ function allowed(
   });
 }
 
-/** A model's events with its text as the guard lets it pass. */
+/** A model's events with its text and its calls as the guard lets them pass. */
 function guarded(
   events$: Observable<LLMEvent>,
-  { end }: GuardContext,
+  context: GuardContext,
   { buffered = false, say = '' }: GuardOptions,
   rules: readonly GuardRule[],
-  judge: (text: string) => Observable<GuardedText>,
+  judges: OutputJudges,
 ): Observable<LLMEvent> {
   return new Observable((subscriber) => {
     const steps$ = new Observable<LLMEvent>((steps) => {
@@ -157,7 +212,7 @@ function guarded(
       };
       feed(events$, steps, {
         next: (event) => {
-          if (event.type !== 'token') {
+          if (event.type !== 'token' || !judges.text) {
             pass(held.length);
             steps.next(event);
           } else {
@@ -171,7 +226,13 @@ function guarded(
         },
       });
     });
-    const safe$ = steps$.pipe(concatMap((step) => (step.type === 'token' ? judge(step.text) : of(step))));
+    const safe$ = steps$.pipe(
+      concatMap((step) => {
+        if (step.type === 'token' && judges.text) return judges.text(step.text, context);
+        if (step.type === 'tool-call' && judges.call) return judges.call(step, context);
+        return of(step);
+      }),
+    );
     let isSpaced = true;
     const emit = (text: string): void => {
       if (text === '') return;
@@ -180,19 +241,14 @@ function guarded(
     };
     feed(safe$, subscriber, {
       next: (step) => {
-        if ('type' in step) {
-          subscriber.next(step);
-          return;
-        }
-        const { text, stop } = step;
-        if (stop === undefined) {
-          emit(text);
-          return;
-        }
-        // The guard that cut it has the last word.
-        if (stop === 'cut' && say !== '') emit(isSpaced ? say : ` ${say}`);
-        if (stop === 'end') end();
-        subscriber.complete();
+        if ('stop' in step) {
+          // The guard that cut it has the last word.
+          if (step.stop === 'cut' && say !== '') emit(isSpaced ? say : ` ${say}`);
+          if (step.stop === 'end') context.end();
+          subscriber.complete();
+        } else if ('call' in step) subscriber.next({ type: 'tool-call', ...step.call });
+        else if (!('type' in step) || step.type === 'token') emit(step.text);
+        else subscriber.next(step);
       },
       complete: () => subscriber.complete(),
     });

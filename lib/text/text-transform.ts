@@ -28,8 +28,8 @@ export type GuardAction = 'replace' | 'cut' | 'end';
 
 /** What a guard did; never what was said. */
 export interface GuardReport {
-  /** Whether it was the user's text, or the agent's. */
-  readonly side: 'input' | 'output';
+  /** Whether it was the user's text, the agent's, or an argument of a tool call. */
+  readonly side: 'input' | 'output' | 'tools';
   /** The rule that found something: its name, `moderation`, or `moderation-failed`. */
   readonly rule: string;
   /** `allow` and `block` for a moderation that failed. */

@@ -54,6 +54,12 @@ const ms = (value: number): string => `${Math.round(value)} ms`;
 
 type Told = readonly [matter: Matter, text: string, why: string];
 
+const guarded: Readonly<Record<VoiceEvent<'guard.acted'>['side'], string>> = {
+  input: 'what the user says',
+  output: 'what the agent says',
+  tools: 'the arguments of a tool call',
+};
+
 /** What each event tells of a decision. */
 const decisions: { readonly [T in VoiceEventType]?: (event: VoiceEvent<T>) => Told } = {
   'turn.started': ({ source }) => ['turn', 'A turn begins', source === 'speech' ? 'the user speaks' : 'it was typed'],
@@ -63,7 +69,7 @@ const decisions: { readonly [T in VoiceEventType]?: (event: VoiceEvent<T>) => To
   'guard.acted': ({ side, rule, action }) => [
     'turn',
     `A guard has acted: ${action}`,
-    `${rule} found something in what the ${side === 'input' ? 'user' : 'agent'} says`,
+    `${rule} found something in ${guarded[side]}`,
   ],
   'agent.handoff': ({ to, from = 'the first agent' }) => ['turn', `${to} answers from now on`, `${from} handed over`],
   'user.language': ({ language }) => ['turn', `The agent speaks ${language} from now on`, 'so does the user'],
