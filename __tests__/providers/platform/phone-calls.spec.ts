@@ -1,4 +1,5 @@
 /** Calls that are placed twice, people who are called for nobody, callers who wait in an empty room. */
+import { generateKeyPairSync } from 'node:crypto';
 import {
   callStates,
   ncco,
@@ -14,7 +15,7 @@ import {
   type PlacedCall,
 } from 'rxvoice';
 import { PhoneRest } from '../../../samples/sandbox/phone-rest.ts';
-import { TestClock } from '../../transport/test-clock.ts';
+import { TestClock, until } from '../../transport/test-clock.ts';
 
 const [caller, person, agent] = ['+447700900123', '+442071838750', '+447700900000'];
 const inCall = { a: 'CA0123456789abcdef0123456789abcdef', b: 'aaaaaaaa-bbbb-cccc-dddd-0123456789ab' } as const;
@@ -167,6 +168,47 @@ describe('PhoneSocketBCalls', () => {
     expect(read('unanswered')).toEqual({ state: 'ended', reason: 'no-answer' });
     expect(read(7)).toBeUndefined();
     expect(readPhoneSocketBStatus('no')).toBeUndefined();
+  });
+});
+
+describe('a platform that fails', () => {
+  const hangs: typeof fetch = () => new Promise(() => undefined);
+  const breaks: typeof fetch = () => Promise.reject(new TypeError('fetch failed'));
+  const stalls: typeof fetch = () => Promise.resolve(new Response(new ReadableStream(), { status: 200 }));
+  const { privateKey } = generateKeyPairSync('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  });
+
+  it.each([
+    ['does not answer', hangs, 'the platform sent no answer within 10000 ms', 'timeout'],
+    ['cannot be reached', breaks, 'the connection to the platform failed (fetch failed)', 'connection'],
+    ['stops in the middle of its answer', stalls, 'the platform sent nothing more within 10000 ms', 'timeout'],
+  ])('says that it %s, and to nobody whose call it was', async (_, fetch, said, code) => {
+    const scheduler = new TestClock(Date.UTC(2026, 10, 28));
+    let isAsked = false;
+    const asked: typeof fetch = (...request) => {
+      isAsked = true;
+      return fetch(...request);
+    };
+    const options = { fetch: asked, scheduler, endpoint: 'https://REST.example:443/eu/' };
+    const accountSid = 'AC0123456789abcdef0123456789abcdef';
+    for (const calls of [
+      new PhoneStreamACalls({ ...options, accountSid, authToken: 'a-token' }),
+      new PhoneSocketBCalls({ ...options, applicationId: inCall.b, privateKey: privateKey }),
+    ]) {
+      const call = calls instanceof PhoneStreamACalls ? inCall.a : inCall.b;
+      for (const ask of [() => calls.stateOf(call), () => calls.redirect(call, [{ dial: person }])]) {
+        let error: unknown;
+        isAsked = false;
+        ask().catch((cause: unknown) => (error = cause));
+        await until(() => isAsked);
+        await scheduler.advance(10_000);
+        expect(error).toMatchObject({ code, provider: calls.constructor.name });
+        expect((error as Error).message).toBe(`${calls.constructor.name}: ${said}`);
+      }
+    }
   });
 });
 

@@ -1,5 +1,7 @@
-import { lastValueFrom, type Observable, type SchedulerLike } from 'rxjs';
+import { catchError, lastValueFrom, type MonoTypeOperatorFunction, type Observable, type SchedulerLike } from 'rxjs';
+import { VoiceError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
+import { redactUrl } from '../../core/redact.ts';
 import { httpRequest, readJson, readText, type HttpRequestHeaders, type HttpResponse } from '../../transport/http.ts';
 
 /** Configuration of every platform's REST API. */
@@ -42,12 +44,22 @@ export class CallService {
 
   /** Sends a request, and returns the response's JSON. */
   read(request: CallRequest): Promise<unknown> {
-    return lastValueFrom(this.#ask(request).pipe(readJson(maxAnswerBytes)), { defaultValue: undefined });
+    const response$ = this.#ask(request).pipe(readJson(maxAnswerBytes));
+    return lastValueFrom(response$.pipe(this.#withoutAddress(request)), { defaultValue: undefined });
   }
 
   /** Sends a request, and ignores the body, if any. */
   async send(request: CallRequest): Promise<void> {
-    await lastValueFrom(this.#ask(request).pipe(readText(maxAnswerBytes)), { defaultValue: '' });
+    const response$ = this.#ask(request).pipe(readText(maxAnswerBytes));
+    await lastValueFrom(response$.pipe(this.#withoutAddress(request)), { defaultValue: '' });
+  }
+
+  /** A tool passes errors on to the model, and the address has the ids of the account and the call. */
+  #withoutAddress<T>({ path }: CallRequest): MonoTypeOperatorFunction<T> {
+    const url = redactUrl(this.#base + path);
+    return catchError((error: unknown) => {
+      throw VoiceError.is(error) ? new VoiceError(error.message.replace(url, 'the platform'), error) : error;
+    });
   }
 
   #ask({ path, method, json, form }: CallRequest): Observable<HttpResponse> {
