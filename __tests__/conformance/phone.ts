@@ -30,6 +30,8 @@ export interface PhoneSubject {
   readonly format: AudioMetadata;
   /** The messages that a call begins with. */
   readonly begin: readonly Frame[];
+  /** What they tell of the call. */
+  readonly parameters: Readonly<Record<string, unknown>>;
   readonly media: (audio: Uint8Array<ArrayBuffer>, atMs: number) => Frame;
   readonly key: (digit: string) => Frame;
   /** The platform's last message, where it has one. */
@@ -96,7 +98,7 @@ const nonsense: readonly unknown[] = [
 
 /** What every phone does, whatever its wire: the rows of the fault matrix that a call can meet. */
 export function describePhone(subject: PhoneSubject): void {
-  const { name, create, format, begin, media } = subject;
+  const { name, create, format, begin, parameters, media } = subject;
   const perMs = bytesPerMs(format);
   const frame = (kind: number): Uint8Array<ArrayBuffer> => new Uint8Array(20 * perMs).fill(kind);
   /** Audio in which no 20 ms are like others. */
@@ -151,6 +153,39 @@ export function describePhone(subject: PhoneSubject): void {
         [1, 2, 3, 4].map((kind) => [kind, 20 * perMs, (kind - 1) * 20]),
       );
       expect([heard[0]?.metadata, phone.getMetadata()]).toEqual([format, format]);
+    });
+
+    it('tells the parameters of a call once, when it begins, and to those who ask later', async () => {
+      const { phone, socket } = await phoned();
+      const [told, called]: [unknown[], unknown[]] = [[], []];
+      phone.onStarted((each) => called.push(each));
+      const stop = phone.onStarted(() => called.push('stopped'));
+      phone.started$.subscribe({ next: (each) => told.push(each), complete: () => told.push('complete') });
+      stop();
+      expect([told, called]).toEqual([[], []]);
+      socket.say(...begin, ...begin);
+      expect([told, called]).toEqual([[parameters, 'complete'], [parameters]]);
+      expect(await firstValueFrom(phone.started$)).toEqual(parameters);
+      socket.drop();
+      expect(await firstValueFrom(phone.started$)).toEqual(parameters);
+    });
+
+    it('tells nobody the parameters of a call that ends before it begins, nor those of the call before', async () => {
+      const { phone, socket } = await phoned();
+      const awaited = firstValueFrom(phone.started$, { defaultValue: 'nothing' });
+      socket.drop();
+      expect(await awaited).toBe('nothing');
+      expect(await firstValueFrom(phone.started$, { defaultValue: 'nothing' })).toBe('nothing');
+      const next = new FakePhoneSocket();
+      phone.attach(next);
+      const told: unknown[] = [];
+      phone.started$.subscribe((each) => told.push(each));
+      expect(told).toEqual([]);
+      next.say(...begin);
+      expect(told).toEqual([parameters]);
+      phone.attach(new FakePhoneSocket());
+      phone.started$.subscribe((each) => told.push(each));
+      expect(told).toEqual([parameters]);
     });
 
     it('keeps a minute of what the caller says before start(), and tells when that was not enough (F34)', async () => {

@@ -94,6 +94,7 @@ describePhone({
   create: (config) => new PhoneStreamA(config),
   format: mulaw,
   begin: [JSON.stringify(connected), JSON.stringify(start)],
+  parameters: { user: '42' },
   media: (audio, atMs) => JSON.stringify(media(audio, atMs)),
   key: (digit) => JSON.stringify(key(digit)),
   farewell: JSON.stringify({ event: 'stop', streamSid, stop: {} }),

@@ -1,4 +1,15 @@
-import { asyncScheduler, interval, Subject, Subscription, tap, type Observable, type SchedulerLike } from 'rxjs';
+import {
+  asyncScheduler,
+  BehaviorSubject,
+  filter,
+  interval,
+  Subject,
+  Subscription,
+  take,
+  tap,
+  type Observable,
+  type SchedulerLike,
+} from 'rxjs';
 import { silenceByte } from '../../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRule } from '../../core/config-rule.ts';
@@ -56,8 +67,10 @@ const decoder = new TextDecoder();
 /**
  * A phone's line: the socket of one call after another, of either kind, with limits enforced; and the keys that the
  * caller presses. Never throws.
+ *
+ * @typeParam P - What the platform tells of a call at its beginning.
  */
-export class PhoneLine {
+export class PhoneLine<P extends object = never> {
   readonly #handler: PhoneLineHandler;
   readonly #dtmf$ = new Subject<string>();
   /** Keys that the caller presses. Hot. */
@@ -65,6 +78,13 @@ export class PhoneLine {
   readonly #secretDtmf$ = new Subject<string>();
   /** The same, for its subscribers only. Hot. */
   readonly secretDtmf$: Observable<string> = this.#secretDtmf$.asObservable();
+  readonly #started$ = new BehaviorSubject<P | 'awaited' | 'missed'>('awaited');
+  /** What the platform tells of the call at its beginning, once; nothing if the call ends before. Replays it. */
+  readonly started$: Observable<P> = this.#started$.pipe(
+    filter((start) => start !== 'awaited'),
+    take(1),
+    filter((start) => start !== 'missed'),
+  );
   /** Until when keys and audio are kept secret after that, on the scheduler's clock. */
   #secretUntil = -Infinity;
   #socket: PlatformSocket | undefined;
@@ -100,9 +120,15 @@ export class PhoneLine {
     this.#budgetAt = scheduler.now();
     this.#misses = 0;
     this.#secretUntil = -Infinity;
+    this.#started$.next('awaited');
     this.#unwire = this.#wire(socket);
     if (socket.readyState === closed) this.end('closed');
     else if (isNodeSocket(socket) && socket.ping) this.#watchOver(socket);
+  }
+
+  /** The platform has told what it knows of the call. */
+  start(told: P): void {
+    this.#started$.next(told);
   }
 
   /** Sends a message to the platform; does nothing without a call. */
@@ -150,6 +176,7 @@ export class PhoneLine {
     this.#unwire();
     if (code !== undefined) this.#close(socket, code, problem);
     if (problem) this.#handler.complain(` closed the call: ${problem}`, { code: 'overflow' });
+    if (this.#started$.value === 'awaited') this.#started$.next('missed');
     this.#handler.ended({ reason });
   }
 

@@ -20,6 +20,12 @@ export interface CallEnd {
 
 /** A phone call whose WebSocket the application accepts and attaches. */
 export interface PhoneProvider<C extends PhoneConfig> extends CallProvider<C, CallEnd> {
+  /**
+   * The parameters of the call, once, when the platform has told them: from then on its ids are known, too. Completes
+   * after that, or without a value if the call ends before. Replayed to late subscribers.
+   */
+  readonly started$: Observable<Readonly<Record<string, unknown>>>;
+
   /** Keys that the caller presses: `0` to `9`, `*`, `#`, `A` to `D`. Hot. */
   readonly dtmf$: Observable<string>;
 
@@ -28,6 +34,9 @@ export interface PhoneProvider<C extends PhoneConfig> extends CallProvider<C, Ca
    * caller's audio is silence, since the tones would reveal the keys. `collectDigits()` uses it for secrets. Hot.
    */
   readonly secretDtmf$: Observable<string>;
+
+  /** Calls back with the parameters of the call, once they are known; returns an unsubscribe function. */
+  onStarted(callback: (parameters: Readonly<Record<string, unknown>>) => void): () => void;
 
   /** Calls back for each key; returns an unsubscribe function. */
   onDtmf(callback: (digit: string) => void): () => void;

@@ -1,8 +1,9 @@
-import { asyncScheduler, firstValueFrom, fromEvent, map, race, Subject, takeUntil, type Observable } from 'rxjs';
+import { asyncScheduler, firstValueFrom, fromEvent, map, race, takeUntil, throwIfEmpty, type Observable } from 'rxjs';
 import { durationMs } from '../../audio/formats.ts';
 import { PcmCarry } from '../../audio/pcm-carry.ts';
 import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { configProblem } from '../../core/config-rule.ts';
+import type { VoiceError } from '../../core/errors.ts';
 import { ownEntry, asNumber, asObject, parseJsonObject, asString, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import { LatePlayout } from '../../playback/late-playout.ts';
@@ -70,12 +71,11 @@ export class PhoneSocketB
     { encoding: 'alaw' },
   ];
   protected override readonly playout: LatePlayout;
-  readonly #line = new PhoneLine({
+  readonly #line = new PhoneLine<Opening['headers']>({
     receive: (data) => this.#receive(data),
     ended: (end) => this.end(end),
     complain: (problem, options) => this.report(this.error(this.name + problem, options)),
   });
-  readonly #connected$ = new Subject<void>();
   #call: Call = newCall();
   /** Position reached in the caller's audio. */
   #heardMs = 0;
@@ -92,6 +92,19 @@ export class PhoneSocketB
       },
       { format: 'later', frameMs, leadMs, ...(scheduler && { scheduler }) },
     );
+  }
+
+  /**
+   * The `headers` of the NCCO's endpoint, once, at the call's first message. Completes after that, or without a value if
+   * the call ends before. Replayed to late subscribers.
+   */
+  get started$(): Observable<Readonly<Record<string, unknown>>> {
+    return this.handOut('started$', this.#line.started$);
+  }
+
+  /** Calls back with the `headers`, once they are known; returns an unsubscribe function. */
+  onStarted(callback: (headers: Readonly<Record<string, unknown>>) => void): () => void {
+    return this.listen(this.started$, callback);
   }
 
   get dtmf$(): Observable<string> {
@@ -148,14 +161,17 @@ export class PhoneSocketB
     await super.onInitialize(signal);
     if (!this.#line.isOpen || this.#call.opening) return;
     const { connectTimeoutMs = 10_000, scheduler } = this.config;
-    const fail = (problem: string, code: 'connection' | 'timeout') => (): never => {
-      throw this.error(`${this.name}: ${problem}`, { code });
-    };
-    const ended$ = this.callEnded$.pipe(map(fail('the call ended before its first message', 'connection')));
-    const late$ = patientTimer(connectTimeoutMs, scheduler ?? asyncScheduler).pipe(
-      map(fail(`the call sent no first message within ${connectTimeoutMs} ms`, 'timeout')),
+    const failure = (problem: string, code: 'connection' | 'timeout'): VoiceError =>
+      this.error(`${this.name}: ${problem}`, { code });
+    const started$ = this.#line.started$.pipe(
+      throwIfEmpty(() => failure('the call ended before its first message', 'connection')),
     );
-    const known$ = race(this.#connected$, late$, ended$).pipe(takeUntil(fromEvent(signal, 'abort')));
+    const late$ = patientTimer(connectTimeoutMs, scheduler ?? asyncScheduler).pipe(
+      map((): never => {
+        throw failure(`the call sent no first message within ${connectTimeoutMs} ms`, 'timeout');
+      }),
+    );
+    const known$ = race(started$, late$).pipe(takeUntil(fromEvent(signal, 'abort')));
     try {
       await firstValueFrom(known$, { defaultValue: undefined });
     } catch (error) {
@@ -200,7 +216,7 @@ export class PhoneSocketB
       this.#call = { ...this.#call, opening, early: [], earlyBytes: 0 };
       this.playout.release(opening.metadata);
       for (const data of early) this.#hear(data);
-      this.#connected$.next();
+      this.#line.start(opening.headers);
     }
   }
 

@@ -56,7 +56,7 @@ export class PhoneStreamA
     { encoding: 'linear16' },
   ];
   protected override readonly playout: LatePlayout;
-  readonly #line = new PhoneLine({
+  readonly #line = new PhoneLine<Stream['customParameters']>({
     receive: (data) => this.#receive(data),
     receiveAudio: (message) => this.#receiveAudio(message),
     ended: (end) => this.end(end),
@@ -76,6 +76,19 @@ export class PhoneStreamA
       },
       { format: mulaw, leadMs, held: true, ...(scheduler && { scheduler }) },
     );
+  }
+
+  /**
+   * The `<Parameter>`s of the TwiML, once, at the call's `start`: from then on its ids are known, too. Completes after
+   * that, or without a value if the call ends before. Replayed to late subscribers.
+   */
+  get started$(): Observable<Readonly<Record<string, string>>> {
+    return this.handOut('started$', this.#line.started$);
+  }
+
+  /** Calls back with the `<Parameter>`s, once they are known; returns an unsubscribe function. */
+  onStarted(callback: (parameters: Readonly<Record<string, string>>) => void): () => void {
+    return this.listen(this.started$, callback);
   }
 
   get dtmf$(): Observable<string> {
@@ -181,6 +194,7 @@ export class PhoneStreamA
     } else {
       this.#call = { ...this.#call, stream: start };
       this.playout.release();
+      this.#line.start(start.customParameters);
     }
   }
 
