@@ -74,6 +74,11 @@ describe('The playground in Chromium', () => {
       if (meter instanceof AnalyserNode) meter.getFloatTimeDomainData(samples);
       return samples.some((sample) => sample > 0.1);
     });
+    // Word by word, as it sounds.
+    await page.waitForFunction(() => {
+      const [heard, pending] = document.querySelectorAll('.line.agent[data-phase="speaking"] .said span');
+      return heard?.textContent === 'Hello!' && pending?.textContent === ' How can I help you?';
+    });
     await page.waitForSelector('.line.agent[data-phase="ended"]');
     await state('listening');
     expect(await transcript()).toEqual(['You: hello there', 'Agent: Hello! How can I help you?']);

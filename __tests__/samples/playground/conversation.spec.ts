@@ -36,6 +36,20 @@ describe('The conversation on the page', () => {
     expect(unheard).toMatch(/to its end\.$/);
   });
 
+  it('follows an answer word by word where captions tell it', () => {
+    const [created] = ofType(events, 'speech.created');
+    const word = (text: string, from: number): VoiceEvent => ({
+      ...{ type: 'caption.word', at: 0, speechId: created?.speechId ?? '', text, startMs: 0, endMs: 1 },
+      ...{ range: [from, from + text.length], estimated: false },
+    });
+    const said = (shown: Conversation): (number | undefined)[] =>
+      shown.lines.map((line) => (line.kind === 'agent' ? line.spokenTo : undefined));
+    const before = show(events);
+    expect(said(before)).toEqual(Array(6).fill(undefined));
+    const during = [word('Once', 0), word('upon', 5)].reduce(conversed, before);
+    expect(said(during)).toEqual([undefined, 'Once upon'.length, undefined, undefined, undefined, undefined]);
+  });
+
   it('shows beside each line what the model will remember: what was heard', () => {
     const remembered = lines.map(({ memory = [] }) => memory.map(({ text }) => text.trim()).join(' '));
     const [ended] = ofType(events, 'speech.ended');

@@ -71,7 +71,7 @@ export class ConversationView {
   tick(): void {
     for (const { line, pieces } of this.#shown.values()) {
       if (line.kind !== 'agent' || line.phase === 'ended' || line.speechId === undefined) continue;
-      const at = this.#heardCharacters(line.text, line.speechId);
+      const at = line.spokenTo ?? this.#heardCharacters(line.text, line.speechId);
       for (const { from, to, heard, pending } of pieces) {
         const cut = Math.min(to, Math.max(from, at));
         if (heard.textContent.length === cut - from) continue;
@@ -81,7 +81,7 @@ export class ConversationView {
     }
   }
 
-  /** In proportion to the audio: a hint for the eye, the history has it exactly. */
+  /** In proportion to the audio, where captions tell no words: a hint for the eye, the history has it exactly. */
   #heardCharacters(text: string, speechId: string): number {
     const madeMs = this.#playhead.timeline().synthesizedMs(speechId);
     if (madeMs === 0) return 0;

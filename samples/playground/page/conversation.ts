@@ -21,6 +21,8 @@ export type Line =
       /** What it says, as far as the model has written it. */
       readonly text: string;
       readonly phase: 'preparing' | 'speaking' | 'paused' | 'ended';
+      /** How much of it has begun to sound, in characters, where captions tell each word. */
+      readonly spokenTo?: number;
       /** What was heard of it, when it has ended. */
       readonly heard?: string;
       readonly interrupted: boolean;
@@ -213,6 +215,8 @@ const reducers: { readonly [T in VoiceEventType]?: Reducer<T> } = {
   'speech.started': paused('speaking'),
   'speech.resumed': paused('speaking'),
   'speech.paused': paused('paused'),
+  'caption.word': (before, { speechId, range }) =>
+    change(before, bySpeech(speechId), (line) => ({ ...line, spokenTo: range[1] })),
   'speech.ended': (before, { speechId, text, heardText, interrupted }) =>
     change(before, bySpeech(speechId), (line) => ({
       ...line,
