@@ -1,10 +1,23 @@
 // Slow: telephone calls, at the speed of sound.
-/** A PIN that is found in an event, a log, a recording, the history, or at somebody else's service. */
+/** A PIN that is found in an event, a log, a recording, the history, metrics, or at somebody else's service. */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { firstValueFrom } from 'rxjs';
-import { AlphaFlux, AlphaTTS, collectDigits, createLogger, NuLLM, PhoneSocketB, PhoneStreamA, Pipeline } from 'rxvoice';
+import { metrics, trace } from '@opentelemetry/api';
+import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
+import {
+  AlphaFlux,
+  AlphaTTS,
+  collectDigits,
+  createLogger,
+  NuLLM,
+  PhoneSocketB,
+  PhoneStreamA,
+  Pipeline,
+  record,
+} from 'rxvoice';
 import type { AudioChunk, VoiceEvent } from 'rxvoice';
+import { int16View } from 'rxvoice/audio';
+import { traceConversation } from 'rxvoice/opentelemetry';
 import { WebSocketServer } from 'ws';
 import { startSandbox, type Sandbox } from '../../samples/sandbox/index.ts';
 import { decodeSamples } from '../../samples/sandbox/modem.ts';
@@ -41,6 +54,21 @@ const platforms: readonly Platform[] = [
   },
 ];
 
+/** Does what `target` does, and writes down what that and all that it returns is told. */
+function overheard<T extends object>(target: T, lines: string[]): T {
+  return new Proxy(target, {
+    get: (from, key) => {
+      const member: unknown = Reflect.get(from, key);
+      if (typeof member !== 'function') return member;
+      return (...told: unknown[]): unknown => {
+        lines.push(JSON.stringify(told));
+        const result: unknown = Reflect.apply(member, from, told);
+        return typeof result === 'object' && result !== null ? overheard(result, lines) : result;
+      };
+    },
+  });
+}
+
 /** What the caller types, in tones as well, as a phone does; then says goodbye. Gives where the PIN is found. */
 async function leaksOf(sandbox: Sandbox, platform: Platform, secret: boolean): Promise<string[]> {
   const { encoding, sampleRate } = platform;
@@ -60,6 +88,14 @@ async function leaksOf(sandbox: Sandbox, platform: Platform, secret: boolean): P
     logger: createLogger({ debug: log, info: log, warn: log, error: log }, { level: 'debug' }),
   });
   pipeline.events$.subscribe((event) => events.push(event));
+  const recording = record(pipeline, { consent: true, events: ['transcript.final', 'dtmf.digit', 'speech.ended'] });
+  const file = lastValueFrom(recording.wav$.pipe(toArray()));
+  const lines = lastValueFrom(recording.lines$.pipe(toArray()));
+  const [spans, figures]: [string[], string[]] = [[], []];
+  traceConversation(pipeline, {
+    ...{ tracer: overheard(trace.getTracer('none'), spans), content: true },
+    meter: overheard(metrics.getMeter('none'), figures),
+  });
   phone.audio$.subscribe((chunk) => recorded.push(chunk));
 
   const server = new WebSocketServer({ port: 0 });
@@ -93,6 +129,8 @@ async function leaksOf(sandbox: Sandbox, platform: Platform, secret: boolean): P
   await pipeline.dispose();
   server.close();
 
+  // Metrics never have words: it is enough that there are some.
+  expect(figures.length).toBeGreaterThan(10);
   const facts = events.map((event) => ('chunk' in event ? event.type : JSON.stringify(event)));
   const chunks = events.flatMap((event) => (event.type === 'audio.input' ? [event.chunk.data] : []));
   const sent = sandbox
@@ -107,11 +145,20 @@ async function leaksOf(sandbox: Sandbox, platform: Platform, secret: boolean): P
     keys: events.map((event) => (event.type === 'dtmf.digit' && event.digit !== '5' ? pin : '')),
     logs,
     'recorded events': [textOf(concatBytes(chunks))],
-    recording: [textOf(concatBytes(recorded.map(({ data }) => data)))],
+    audio: [textOf(concatBytes(recorded.map(({ data }) => data)))],
+    recording: [decodeSamples(callersSide(concatBytes(await file)), sampleRate).text],
+    'events beside it': await lines,
+    traces: spans,
+    metrics: figures,
     history: [JSON.stringify(pipeline.history.items)],
     services: sent,
   };
   return Object.keys(outputs).filter((name) => outputs[name]?.some((text) => text.includes(pin)));
+}
+
+/** The left channel of a WAV file. */
+function callersSide(wav: Uint8Array<ArrayBuffer>): Int16Array {
+  return int16View(wav.slice(44)).filter((_, at) => at % 2 === 0);
 }
 
 describe.each(platforms)('a PIN on $name', (platform) => {
@@ -123,7 +170,17 @@ describe.each(platforms)('a PIN on $name', (platform) => {
   it('is in all of these otherwise: the search finds what there is', async () => {
     await using sandbox = await startSandbox();
     expect(await leaksOf(sandbox, platform, false)).toEqual([
-      ...['events', 'keys', 'recorded events', 'recording', 'history', 'services'],
+      ...[
+        'events',
+        'keys',
+        'recorded events',
+        'audio',
+        'recording',
+        'events beside it',
+        'traces',
+        'history',
+        'services',
+      ],
     ]);
   });
 });
