@@ -180,7 +180,7 @@ const pack = (code, charset = 'utf8') =>
   }).code;
 
 /** Node reads and compiles a file of ASCII twice as fast; one with many other letters would get larger by it. */
-const charsetOf = (code) => ((code.match(/[^\0-\x7f]/g) ?? []).length < 2000 ? 'ascii' : 'utf8');
+const charsetOf = (code) => ((code.match(/[^\0-\x7f]/g) ?? []).length < 500 ? 'ascii' : 'utf8');
 
 /** Node's code, packed: the package is a fourteenth smaller. */
 const packed = {
@@ -201,7 +201,7 @@ const lessIndented = {
   generateBundle(_options, bundle) {
     for (const chunk of Object.values(bundle).filter(({ type }) => type === 'chunk')) {
       const isOfWhole = whole.some((room) => chunk.fileName === `${room}/${room}.js`);
-      if ((chunk.isDynamicEntry && !chunk.isEntry) || isOfWhole) {
+      if ((chunk.isDynamicEntry && !chunk.isEntry) || isOfWhole || ofServers.test(chunk.fileName)) {
         chunk.code = pack(chunk.code);
         continue;
       }
@@ -211,6 +211,9 @@ const lessIndented = {
     }
   },
 };
+
+/** What runs on servers. */
+const ofServers = /^(?:proxy|opentelemetry|providers\/platform|text|react)\//;
 
 /** Rooms of which a program uses most, and no page anything: one file each. */
 const whole = ['testing', 'evaluation', 'nats'];

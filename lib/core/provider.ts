@@ -26,6 +26,8 @@ export abstract class Provider<C extends object> implements ProviderContract, As
   // Private fields keep the configuration, which may hold a credential, out of `inspect()` and `JSON.stringify()`.
   #config: C;
   readonly #state$ = new BehaviorSubject<ProviderState>('uninitialized');
+  /** Created when it is read. */
+  #disposing$: Observable<unknown> | undefined;
   readonly #errors$ = new Subject<VoiceError>();
   /** Created when somebody asks. */
   #droppedMs$: Subject<number> | undefined;
@@ -171,7 +173,7 @@ export abstract class Provider<C extends object> implements ProviderContract, As
 
   /** Emits when `dispose()` begins. */
   protected get disposing$(): Observable<unknown> {
-    return this.#state$.pipe(filter((state) => state === 'disposing'));
+    return (this.#disposing$ ??= this.#state$.pipe(filter((state) => state === 'disposing')));
   }
 
   /** Fails with `aborted` when `dispose()` begins, to end whatever is in progress. */
