@@ -213,7 +213,7 @@ const lessIndented = {
 };
 
 /** What runs on servers. */
-const ofServers = /^(?:proxy|opentelemetry|providers\/platform|text|react)\//;
+const ofServers = /^(?:proxy|opentelemetry|providers\/platform)\//;
 
 /** Rooms of which a program uses most, and no page anything: one file each. */
 const whole = ['testing', 'evaluation', 'nats'];

@@ -18,7 +18,7 @@ export class CallInput<E extends { readonly reason: string }> {
   readonly end$: Observable<E> = this.#call$.pipe(filter((call) => typeof call === 'object'));
   readonly #told$ = new Subject<CallStateChange>();
   /** The states of the call: its start, its end, and those reported in between. Replays whether it is in progress. */
-  readonly states$: Observable<CallStateChange> = new Observable((subscriber) => {
+  readonly states$: Observable<CallStateChange> = new Observable<CallStateChange>((subscriber) => {
     let latest: CallStateChange['state'] | undefined;
     const tell = (change: CallStateChange): void => {
       if (change.state === latest) return;
