@@ -113,9 +113,9 @@ describe('A page as a telephone', () => {
         await recording?.more(300);
         const heard = recording?.take() ?? new Float32Array(0);
         const played = contexts[0]?.sampleRate ?? 0;
-        const { utterances } = modem.decodeSamples(pcm.toInt16(heard), played, 700);
+        const { text } = modem.decodeSamples(pcm.toInt16(heard), played);
         await pipeline.dispose();
-        return { links, problems, spoken, said, played, utterances, wire };
+        return { links, problems, spoken, said, played, text, wire };
       }, options);
       expect(cuts).toBe(1);
       expect(result.problems).toEqual([]);
@@ -131,10 +131,13 @@ describe('A page as a telephone', () => {
       });
       expect(reply).toEqual({ interrupted: false, heardText: 'You said: what is two plus two' });
       // The speaker said what is remembered, and at most a word more, which was cut; the rest in spite of the lost line.
-      const [cut = '', whole] = result.utterances;
+      // The text parts the two, not the pause: a starved audio device plays less silence than there was.
+      const text = result.text.trim();
+      const whole = reply?.heardText ?? '?';
+      expect(text.slice(-whole.length)).toBe(whole);
+      const cut = text.slice(0, -whole.length).trim();
       expect(cut.startsWith(story?.heardText ?? '?')).toBe(true);
       expect(cut.split(' ').length - (story?.heardText.split(' ').length ?? 0)).toBeLessThanOrEqual(2);
-      expect(whole).toBe(reply?.heardText);
       expect(result.played).toBe(rate);
       // Of what linear16 takes at 16 and 24 kHz, for as much sound.
       const { sent, frames, received, packets } = result.wire;
