@@ -185,7 +185,7 @@ describe('A page that talks Opus', () => {
     const all = [begin(1), ...packets(1, sweep(2000, 48_000)), encodePageWire({ type: 'cut', id: 1 })];
     // Encoding so much takes longer than decoding that.
     const { orders } = await listen(page, [[welcome(), ...all]], {
-      said: [...sweep(9000, 16_000)],
+      said: [...sweep(4000, 16_000)],
       until: 'commitTurn',
     });
     expect(orders).toEqual(['begin 0', 'stop']);
