@@ -3,6 +3,8 @@ import { countTokens } from './responder.ts';
 
 /** Least tokens of a beginning that a service keeps. */
 const leastTokens = 1024;
+/** Most blocks between a mark and what was kept before (platform.claude.com, Prompt caching). */
+const lookback = 20;
 const maxPrompts = 64;
 
 /** What a model's service remembers of the prompts that it has read: the same beginning costs less. */
@@ -18,28 +20,25 @@ export class PromptCache {
   }
 
   /**
-   * What a prompt reads from the cache and writes to it, as Anthropic does it: only up to a mark.
+   * What a prompt reads from the cache and writes to it, as Anthropic does it: what is kept ends at a mark, and what is
+   * looked for ends at most 20 blocks before one.
    *
    * @param blocks - The prompt, in order.
    */
   marked(blocks: readonly { readonly text: string; readonly isMarked: boolean }[]): { read: number; written: number } {
     let prefix = '';
-    let read = '';
-    let written = '';
-    for (const { text, isMarked } of blocks) {
-      prefix += text;
-      if (this.#seen.includes(prefix)) read = prefix;
-      if (!isMarked || countTokens(prefix) < leastTokens) continue;
-      written = prefix;
-    }
-    if (written === '') return { read: 0, written: 0 };
-    if (read.length > written.length) read = written;
-    let beginning = '';
-    for (const { text } of blocks) {
-      beginning += text;
-      if (beginning.length <= written.length && countTokens(beginning) >= leastTokens) this.#keep(beginning);
-    }
-    return { read: countTokens(read), written: countTokens(written) - countTokens(read) };
+    const beginnings = blocks.map(({ text }) => (prefix += text));
+    const marks = [...blocks.keys()].filter(
+      (index) => blocks[index]?.isMarked && countTokens(beginnings[index] ?? '') >= leastTokens,
+    );
+    const last = marks.at(-1);
+    if (last === undefined) return { read: 0, written: 0 };
+    const read = marks
+      .flatMap((index) => beginnings.slice(Math.max(0, index - lookback), index + 1))
+      .filter((beginning) => this.#seen.includes(beginning))
+      .reduce((longest, beginning) => (beginning.length > longest.length ? beginning : longest), '');
+    for (const index of marks) this.#keep(beginnings[index] ?? '');
+    return { read: countTokens(read), written: countTokens(beginnings[last] ?? '') - countTokens(read) };
   }
 
   #keep(prompt: string): void {
