@@ -1,4 +1,4 @@
-import { of } from 'rxjs';
+import { of, Subject } from 'rxjs';
 import { AlphaTTS } from '../../../lib/providers/tts/alpha-tts.ts';
 import { GammaTTS } from '../../../lib/providers/tts/gamma-tts.ts';
 import { PiTTS } from '../../../lib/providers/tts/pi-tts.ts';
@@ -105,4 +105,35 @@ describe('Voices on sockets', () => {
       await dispose();
     });
   }
+
+  it('PiTTS counts another maxBufferDelayMs at once: no audio is due while the service collects text', async () => {
+    const clock = new TestClock();
+    const tts = new FakedPiTTS({ apiKey: 'a-key', voiceId: 'v', scheduler: clock });
+    await tts.initialize();
+    await settle();
+    const first = tts.sockets.last;
+    first.accept();
+    const wait = async (seconds: number): Promise<void> => {
+      for (let count = 0; count < seconds; count++) {
+        tts.sockets.last.pong();
+        await clock.advance(1_000);
+      }
+    };
+    tts.updateConfig({ maxBufferDelayMs: 3_000 });
+    const text$ = new Subject<string>();
+    const utterance = tts.speak(text$).subscribe();
+    text$.next('One.');
+    await wait(20);
+    expect(first.terminated).toBe(false);
+    tts.updateConfig({ maxBufferDelayMs: 0 });
+    text$.next('Two.');
+    await wait(6);
+    // It says nothing, although nothing is to come: another connection is tried.
+    expect(first.terminated).toBe(true);
+    expect(tts.sockets.all).toHaveLength(2);
+    utterance.unsubscribe();
+    const disposed = tts.dispose();
+    await clock.advance(2_000);
+    await disposed;
+  });
 });
