@@ -3,6 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import {
   callStates,
   ncco,
+  PhoneSocketB,
   PhoneSocketBCalls,
   PhoneStreamACalls,
   readPhoneSocketBStatus,
@@ -15,6 +16,7 @@ import {
   type PlacedCall,
 } from 'rxvoice';
 import { PhoneRest } from '../../../samples/sandbox/phone-rest.ts';
+import { FakePhoneSocket } from '../../conformance/phone.ts';
 import { TestClock, until } from '../../transport/test-clock.ts';
 
 const [caller, person, agent] = ['+447700900123', '+442071838750', '+447700900000'];
@@ -147,6 +149,33 @@ describe('PhoneSocketBCalls', () => {
     await calls.end(call.id);
     expect(call.status).toBe('completed');
     await calls.end(call.id);
+  });
+
+  it("tells the agent the call's uuid through the NCCO's headers, by which it is transferred", async () => {
+    const uuid = 'bbbbbbbb-bbbb-cccc-dddd-0123456789ab';
+    const call = rest.receive(uuid, 'answered');
+    const answered = ncco([{ stream: 'wss://voice.example.com/b', parameters: { uuid } }]);
+    const headers = { uuid };
+    expect(answered).toEqual([
+      {
+        action: 'connect',
+        endpoint: [
+          {
+            ...{ type: 'websocket', uri: 'wss://voice.example.com/b', 'content-type': 'audio/l16;rate=16000' },
+            ...{ authorization: { type: 'vonage' }, headers },
+          },
+        ],
+      },
+    ]);
+    const phone = new PhoneSocketB();
+    const socket = new FakePhoneSocket();
+    await phone.initialize();
+    phone.attach(socket);
+    // The platform gives them back in its first message.
+    socket.say(JSON.stringify({ event: 'websocket:connected', 'content-type': 'audio/l16;rate=16000', ...headers }));
+    await calls.redirect(String(phone.getHeaders()['uuid']), [{ dial: person }]);
+    expect(call.instructions).toEqual([[{ action: 'connect', endpoint: [{ type: 'phone', number: '442071838750' }] }]]);
+    await phone.dispose();
   });
 
   it('is refused with the key of another application, and says what is no key', async () => {
