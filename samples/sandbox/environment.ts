@@ -35,6 +35,8 @@ export interface Limits {
   readonly betaAheadMs: number;
   /** GammaSTT: milliseconds without a message before the service closes; the vendor gives no number. Default: 20,000. */
   readonly gammaSttIdleMs: number;
+  /** GammaSTT: commits that it takes where it ends utterances by itself; the vendor does not say. Default: any. */
+  readonly gammaSttVadCommits: number;
   /** GammaAgent: milliseconds between two pings, each of which wants an answer; the vendor gives no number. Default: 2,000. */
   readonly gammaAgentPingMs: number;
   /** DeltaSTT: milliseconds without a message before the service ends the stream. Vendor: 20,000. */

@@ -152,6 +152,7 @@ const vendorLimits: Limits = {
   alphaFluxIdleMs: 60_000,
   betaAheadMs: Number.POSITIVE_INFINITY,
   gammaSttIdleMs: 20_000,
+  gammaSttVadCommits: Number.POSITIVE_INFINITY,
   gammaAgentPingMs: 2_000,
   deltaIdleMs: 20_000,
   epsilonIdleMs: 30_000,

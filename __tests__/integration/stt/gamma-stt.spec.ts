@@ -100,6 +100,25 @@ describe('GammaSTT: what is peculiar to it', () => {
     expect((await nothing).text).toBe('');
   });
 
+  it('no commit: true under vad if the service refuses it: silence ends the utterance, and no word is lost', async () => {
+    await using strict = await startSandbox({ limits: { gammaSttVadCommits: 0 } });
+    const { errors } = await ready({ endpoint: strict.endpoints.gamma, reconnect: { initialMs: 1 } });
+    await stt.connect();
+    for (const text of ['hello there', 'good night']) {
+      const heard = complete();
+      say(text, text.length * 80);
+      stt.finalize();
+      expect((await heard).text).toBe(text);
+    }
+    const commits = strict
+      .records('gamma-stt')
+      .map((record) => sentJson(record).filter((message) => Reflect.get(message as object, 'commit') === true).length);
+    // It is refused once, and then not sent again.
+    expect(commits).toEqual([1, 0]);
+    expect(errors.filter(({ recoverable }) => !recoverable)).toEqual([]);
+    await stt.dispose();
+  });
+
   it('loses no word when a connection drops, without times from the service', async () => {
     await ready({ includeTimestamps: false, vadSilenceThresholdSecs: 0.5, reconnect: { initialMs: 1 } });
     sandbox.setFault('gamma-stt', { kind: 'dropAfter', messages: 60, of: 'received', times: 1 });

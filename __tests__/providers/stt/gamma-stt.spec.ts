@@ -158,6 +158,34 @@ describe('GammaSTT: results', () => {
     expect(errors).toEqual([]);
   });
 
+  it('no commit: true under vad if the service refuses it: silence asks, now and from then on', async () => {
+    const { say, log, stt, clock, errors } = await live();
+    const sent = () =>
+      stt.sockets.last.texts.map((text) => JSON.parse(text) as { audio_base_64: string; commit: boolean });
+    say(partial('one'));
+    stt.finalize();
+    expect(sent().at(-1)).toMatchObject({ commit: true });
+    const refusal = { message_type: 'input_error', error: 'commit is for commit_strategy manual' };
+    const audioMs = () => sent().reduce((ms, { audio_base_64: audio }) => ms + atob(audio).length / 32, 0);
+    const heardMs = audioMs();
+    say(refusal);
+    await clock.advance(1_000);
+    expect(audioMs()).toBe(heardMs + 1_700);
+    say(timed('one'));
+    say(partial('two'));
+    stt.finalize();
+    await clock.advance(1_000);
+    expect(audioMs()).toBe(heardMs + 2 * 1_700);
+    say(timed('two', 1));
+    expect(sent().filter(({ commit }) => commit)).toHaveLength(1);
+    expect([log.filter((line) => line.startsWith('. ')), errors]).toEqual([['. one', '. two'], []]);
+    // Who is asked to commit by hand cannot refuse it.
+    const manual = await live({ commitStrategy: 'manual' });
+    manual.stt.finalize();
+    manual.say(refusal);
+    expect(manual.errors).toMatchObject([{ code: 'protocol', recoverable: false }]);
+  });
+
   it('F7: what was committed is not heard again, by its words or by the silence after them', async () => {
     for (const [config, message, again] of [
       [{}, timed('one'), 500],

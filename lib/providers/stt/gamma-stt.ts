@@ -150,6 +150,8 @@ const gammaFailures: Failures = {
 interface GammaState {
   /** Whether the answer to a `finalize()` is pending. */
   readonly isAsked: boolean;
+  /** Whether the service refuses to be asked, as it ends utterances by itself: silence ends them then. */
+  readonly refusesCommits: boolean;
 }
 
 type Context = STTContext<GammaSTTConfig>;
@@ -180,9 +182,10 @@ export const gammaWire: STTWire<GammaSTTConfig, GammaState> = {
   pauseMs: (config) => (config.commitStrategy === 'manual' ? undefined : silenceMs(config)),
   failures: gammaFailures,
   requestIdOf: ({ session_id: id }) => id,
-  start: () => ({ isAsked: false }),
+  start: () => ({ isAsked: false, refusesCommits: false }),
   read: {
     ...Object.fromEntries(Object.keys(gammaFailures).map((kind) => [kind, failing(kind)])),
+    input_error: onInputError,
     session_started: (state, { session_id: id }) => [
       state,
       { type: 'log', text: `session ${asString(id) ?? 'without an id'}` },
@@ -194,13 +197,15 @@ export const gammaWire: STTWire<GammaSTTConfig, GammaState> = {
       hasDetails(context.config) ? [state] : onCommitted(state, message, context),
     committed_transcript_with_timestamps: (state, message, context) =>
       hasDetails(context.config) ? onCommitted(state, message, context) : [state],
-    commit_throttled: (state, _message, { sentMs }) => (state.isAsked ? onThrottled(sentMs) : [state]),
+    commit_throttled: (state, _message, { sentMs }) => (state.isAsked ? onThrottled(state, sentMs) : [state]),
     warning: (state) => [state, { type: 'warning', text: 'the service warns' }],
   },
   commands: {
-    finalize: (_state, { format }) => [
-      { isAsked: true },
-      { type: 'send-after-audio', message: chunk(format, { commit: true }) },
+    finalize: (state, { config, format }) => [
+      { ...state, isAsked: true },
+      state.refusesCommits
+        ? endingSilence(config)
+        : { type: 'send-after-audio', message: chunk(format, { commit: true }) },
     ],
   },
 
@@ -216,7 +221,8 @@ export const gammaWire: STTWire<GammaSTTConfig, GammaState> = {
       ...chunk(format, { audio: encodeBase64(frame) }),
       previous_text: sentFrames === 0 ? previousText : undefined,
     }),
-  farewell: (_state, { format }) => [JSON.stringify(chunk(format, { commit: true }))],
+  farewell: ({ refusesCommits }, { format }) =>
+    refusesCommits ? [] : [JSON.stringify(chunk(format, { commit: true }))],
   isLast({ message_type: type }, _state, { config }) {
     const last = hasDetails(config) ? 'committed_transcript_with_timestamps' : 'committed_transcript';
     return type === last || type === 'commit_throttled';
@@ -254,21 +260,41 @@ function chunk({ sampleRate }: AudioMetadata, { audio = '', commit = false } = {
   return { message_type: 'input_audio_chunk', audio_base_64: audio, commit, sample_rate: sampleRate };
 }
 
-function onCommitted({ isAsked }: GammaState, message: WireObject, context: Context): Step {
+/**
+ * Whether the service takes a commit where it ends utterances by itself, its reference does not say. One that it refuses is
+ * asked for by silence, on this connection or, if it closes this one, on the next.
+ */
+function onInputError(state: GammaState, message: WireObject, context: Context): Step {
+  const { config } = context;
+  const isOurs = config.commitStrategy !== 'manual' && /commit/i.test(asString(message['error']) ?? '');
+  if (!isOurs) return failing('input_error')(state, message, context);
+  return [{ ...state, refusesCommits: true }, ...(state.isAsked ? [endingSilence(config)] : [])];
+}
+
+/** Silence after which the service ends an utterance by itself. */
+function endingSilence(config: GammaSTTConfig): STTEffect {
+  return { type: 'silence-after-audio', ms: silenceMs(config) + 200 };
+}
+
+function onCommitted(state: GammaState, message: WireObject, context: Context): Step {
   const said = saidIn(message, context);
-  const told: readonly STTEffect[] = said.text || isAsked ? completed(said) : [{ type: 'reset' }];
+  const told: readonly STTEffect[] = said.text || state.isAsked ? completed(said) : [{ type: 'reset' }];
   const ends = asObjects(message['words']).map(({ end }) => asNumber(end) ?? 0);
   const isUntimed = said.text !== '' && !gammaHasTimestamps(context.config);
   const ms = ends.length > 0 ? Math.max(...ends) * 1_000 : context.sentMs - silenceMs(context.config);
-  return [{ isAsked: false }, ...told, ...(ends.length > 0 || isUntimed ? [{ type: 'finalized', ms } as const] : [])];
+  return [
+    { ...state, isAsked: false },
+    ...told,
+    ...(ends.length > 0 || isUntimed ? [{ type: 'finalized', ms } as const] : []),
+  ];
 }
 
 /**
  * The service ignores a commit of less than 0.3 s of audio, and may close the connection. The words so far are all that
  * there is: audio heard again would bring them twice.
  */
-function onThrottled(sentMs: number): Step {
-  return [{ isAsked: false }, { type: 'finalized', ms: sentMs }, { type: 'finish' }, { type: 'reset' }];
+function onThrottled(state: GammaState, sentMs: number): Step {
+  return [{ ...state, isAsked: false }, { type: 'finalized', ms: sentMs }, { type: 'finish' }, { type: 'reset' }];
 }
 
 function saidIn(message: WireObject, context: Context): Said {

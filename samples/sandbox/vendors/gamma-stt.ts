@@ -68,15 +68,18 @@ class Listener {
   readonly #format: AudioSettings;
   readonly #transcriber: Transcriber;
   readonly #silence: number;
+  /** Commits that it still takes. */
+  #commits: number;
   #isFirst = true;
   #segmentStart = 0;
   #over = false;
 
-  constructor(session: Session, query: URLSearchParams) {
+  constructor(session: Session, query: URLSearchParams, vadCommits: number) {
     this.#session = session;
     this.#query = query;
     this.#format = formats[query.get('audio_format') ?? 'pcm_16000'] ?? { encoding: 'linear16', sampleRate: 16000 };
     const isVad = query.get('commit_strategy') === 'vad';
+    this.#commits = isVad ? vadCommits : Number.POSITIVE_INFINITY;
     this.#silence = isVad ? Number(query.get('vad_silence_threshold_secs') ?? 1.5) : Number.POSITIVE_INFINITY;
     this.#transcriber = new Transcriber(this.#format, { word: () => this.#partial(), step: () => this.#step() });
   }
@@ -98,7 +101,9 @@ class Listener {
     const { audio_base_64: audio, sample_rate: rate = this.#format.sampleRate, previous_text: previous } = message;
     if (rate !== this.#format.sampleRate) this.fail('input_error', `sample_rate ${String(rate)} is not the format's`);
     else if (previous !== undefined && !this.#isFirst) this.fail('input_error', 'previous_text is for the first chunk');
-    else {
+    else if (message['commit'] === true && this.#commits-- <= 0) {
+      this.fail('input_error', 'commit is for commit_strategy manual');
+    } else {
       this.#isFirst = false;
       this.#transcriber.push(new Uint8Array(Buffer.from(String(audio), 'base64')));
       if (message['commit'] === true) this.#commit();
@@ -159,7 +164,7 @@ function connect(upgrade: Upgrade, { credentials, limits }: Environment): void {
       : token.startsWith(tokenPrefix) && credentials.take(token.slice(tokenPrefix.length)));
   if (!isKnown && token === null) throw gammaRefusal(401, 'no xi-api-key with a key that is known');
   upgrade.accept((session) => {
-    const listener = new Listener(session, query);
+    const listener = new Listener(session, query, limits.gammaSttVadCommits);
     const wrong = problem(query);
     if (!isKnown) listener.fail('auth_error', 'You must be authenticated to use this endpoint.');
     else if (wrong !== undefined) listener.fail('invalid_request', wrong);
