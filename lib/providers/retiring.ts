@@ -10,10 +10,22 @@ export const thetaLLM: readonly RetiringModel[] = [
   { model: 'gpt-5', on: '2026-12-11', instead: 'gpt-6.1-sol' },
   { model: 'gpt-5-mini', on: '2026-12-11', instead: 'gpt-6.1-terra' },
   { model: 'gpt-5-nano', on: '2026-12-11', instead: 'gpt-6-luna' },
+  { model: 'gpt-5-pro', on: '2026-12-11', instead: 'gpt-6.1-sol' },
+  { model: 'o3', on: '2026-12-11', instead: 'gpt-6.1-sol' },
+  { model: 'o3-pro', on: '2026-12-11', instead: 'gpt-6.1-sol' },
   { model: 'gpt-4.1-mini', on: '2027-01-14', instead: 'gpt-6-luna' },
   { model: 'gpt-4.1', on: '2027-01-14', instead: 'gpt-6-luna' },
   { model: 'gpt-4o-mini', on: '2027-01-14', instead: 'gpt-6-luna' },
   { model: 'gpt-4o', on: '2027-01-14', instead: 'gpt-6-luna' },
+  // Gone on 2026-10-23.
+  { model: 'gpt-4.1-nano', instead: 'gpt-5.6-luna' },
+  { model: 'gpt-4', instead: 'gpt-5.6-sol' },
+  { model: 'gpt-4-turbo', instead: 'gpt-5.6-sol' },
+  { model: 'gpt-3.5-turbo', instead: 'gpt-5.6-terra' },
+  { model: 'o1', instead: 'gpt-5.6-sol' },
+  { model: 'o1-pro', instead: 'gpt-5.6-sol' },
+  { model: 'o3-mini', instead: 'gpt-5.6-sol' },
+  { model: 'o4-mini', instead: 'gpt-5.6-terra' },
 ];
 
 /** What the vendor names in their place, `gpt-realtime-2.1-mini`, is not served by `/audio/speech`. */
