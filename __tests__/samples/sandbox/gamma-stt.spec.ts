@@ -27,8 +27,8 @@ describe("the sandbox's Scribe", () => {
   });
   afterAll(() => sandbox.close());
 
-  const ready = async (query: string = usual): Promise<Client> => {
-    const client = await connect(`${address}?${query}`, [], key);
+  const ready = async (query: string = usual, at: string = address): Promise<Client> => {
+    const client = await connect(`${at}?${query}`, [], key);
     await client.until(({ message_type: type }) => type === 'session_started');
     return client;
   };
@@ -58,14 +58,23 @@ describe("the sandbox's Scribe", () => {
     client.close();
   });
 
-  it('commits when it is told to, also nothing', async () => {
+  it('commits when it is told to, also silence, but not less than 0.3 s', async () => {
     const client = await ready('model_id=scribe_v2_realtime');
     client.send(chunk(speech(['One', 2_000])));
     client.send(chunk(none, { commit: true }));
     client.send(chunk(none, { commit: true }));
+    await until(client, 'commit_throttled');
+    client.send(chunk(speech([400]), { commit: true }));
     await client.until(({ message_type: type, text }) => type === 'committed_transcript' && text === '');
-    expect(told(client).slice(-2)).toEqual(['committed_transcript: One', 'committed_transcript: ']);
+    expect(told(client).slice(-3)).toEqual(['committed_transcript: One', 'commit_throttled', 'committed_transcript: ']);
     client.close();
+  });
+
+  it('refuses a commit under vad where it may', async () => {
+    await using strict = await startSandbox({ limits: { gammaSttVadCommits: 0 } });
+    const client = await ready(usual, address.replace(sandbox.endpoints.gamma, strict.endpoints.gamma));
+    client.send(chunk(speech(['One', 300]), { commit: true }));
+    expect(await until(client, 'input_error')).toMatchObject({ error: 'commit is for commit_strategy manual' });
   });
 
   it('hears mu-law', async () => {

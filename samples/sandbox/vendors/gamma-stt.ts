@@ -61,6 +61,8 @@ const chunk = shape({
 
 /** Seconds after which a segment is committed although nobody asked. */
 const longestSegment = 90;
+/** Seconds of audio that a commit needs (github.com/elevenlabs/packages/issues/378). */
+const leastCommit = 0.3;
 
 class Listener {
   readonly #session: Session;
@@ -106,7 +108,7 @@ class Listener {
     } else {
       this.#isFirst = false;
       this.#transcriber.push(new Uint8Array(Buffer.from(String(audio), 'base64')));
-      if (message['commit'] === true) this.#commit();
+      if (message['commit'] === true) this.#onCommit();
     }
   }
 
@@ -124,6 +126,17 @@ class Listener {
     const { words, quiet, now } = this.#transcriber;
     const isOver = quiet >= this.#silence && words.length > 0;
     if (isOver || now - this.#segmentStart >= longestSegment) this.#commit();
+  }
+
+  #onCommit(): void {
+    const uncommitted = this.#transcriber.now - this.#segmentStart;
+    if (uncommitted >= leastCommit) {
+      this.#commit();
+      return;
+    }
+    const known = `only ${uncommitted.toFixed(2)}s of uncommitted audio`;
+    const error = `Commit request ignored: ${known}. You need at least 0.3s of uncommitted audio before committing.`;
+    this.#session.send({ message_type: 'commit_throttled', error });
   }
 
   #commit(): void {
