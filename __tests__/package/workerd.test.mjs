@@ -28,7 +28,10 @@ async function converse(client) {
     const answer = await pipeline.send(data).done;
     client.send(JSON.stringify({ ...answer, errors }));
   });
-  client.addEventListener('close', () => pipeline.dispose());
+  client.addEventListener('close', () => {
+    client.close();
+    void pipeline.dispose();
+  });
   await pipeline.start();
   client.send('ready');
 }
