@@ -434,9 +434,17 @@ describe('StreamingSTT: a service that wants no more than it can hear', () => {
   it('A quiet half-minute, then a reconnect, is not deaf: neither in a room, which is never the same', async () => {
     const test = given({ catchUpSpeed: 1.25 });
     await connected(test.stt);
-    for (let at = 0; at < 300; at++) test.stt.sendAudio({ data: noise(100, at % 3 ? -60 : -50) });
+    for (let at = 0; at < 300; at++) {
+      test.stt.sendAudio({ data: noise(100, at % 3 ? -60 : -50) });
+      await test.clock.advance(100);
+    }
     await drop(test);
     expect(sentMs(test)).toBe(1_000);
+    // More than a second is sent no sooner than it may be: nothing else waits.
+    await test.clock.advance(5_000);
+    expect(sentMs(test)).toBe(1_000);
+    test.stt.sendAudio({ data: tape(100) });
+    expect(sentMs(test)).toBe(1_100);
     await end(test);
   });
 
