@@ -1,13 +1,11 @@
 import {
   asyncScheduler,
-  BehaviorSubject,
   concatMap,
   defer,
   EMPTY,
   finalize,
   firstValueFrom,
   type Observable,
-  of,
   type SchedulerLike,
   Subject,
   Subscription,
@@ -19,12 +17,146 @@ import { silence } from '../../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import type { PlaybackEvent } from '../../core/roles.ts';
 import { breaksWhenPaused } from '../../playback/native-voice.ts';
+import { eachEffect, type Step } from '../../stream/fold.ts';
+import { merge } from '../../stream/merge.ts';
 import { nativeUtterance, type NativeUtteranceEvent } from './native-utterance.ts';
 
 /** A text to speak, and its nominal duration. */
 export interface NativePiece {
   readonly text: string;
   readonly durationMs: number;
+}
+
+/** The state of one `play()`. */
+export interface NativePlay {
+  /** Nominal duration of the pieces before this one. */
+  readonly doneMs: number;
+  readonly piece: NativePiece;
+  /** The last known position in the piece, when it was known, and how far it can get without another word. */
+  readonly known: { readonly ms: number; readonly at: number; readonly maxMs: number };
+  /** The character of the piece that the current utterance began with; `undefined` if there is none. */
+  readonly from: number | undefined;
+  /** The one that another utterance would begin with. */
+  readonly index: number;
+  readonly isStarted: boolean;
+  readonly isSpeaking: boolean;
+  readonly isPaused: boolean;
+  /** Whether the browser's voice is paused: with the next utterance as well. */
+  readonly isVoicePaused: boolean;
+  /** Whether a pause would break the voice: then the utterance is ended instead, and the rest spoken again. */
+  readonly breaks: boolean;
+}
+
+/** Inputs of a play: the pieces, what the browser reports of each, and the commands. */
+export type NativePlayInput =
+  | { readonly type: 'piece'; readonly piece: NativePiece; readonly breaks: boolean }
+  | NativeUtteranceEvent
+  | { readonly type: 'pause' | 'resume' }
+  /** No piece follows. */
+  | { readonly type: 'finish' };
+
+/** What the speaker carries out. */
+export type NativePlayEffect =
+  | { readonly type: 'event'; readonly event: PlaybackEvent }
+  /** Ends the current utterance, and speaks this one. */
+  | { readonly type: 'speak'; readonly text: string }
+  /** Ends the current utterance. */
+  | { readonly type: 'silence' }
+  /** The browser's own. */
+  | { readonly type: 'voice.pause' | 'voice.resume' };
+
+type PlayStep = Step<NativePlay, NativePlayEffect>;
+
+const nothing: NativePiece = { text: '', durationMs: 0 };
+
+/** The state before the first piece. */
+export function newNativePlay(breaks: boolean): NativePlay {
+  return {
+    ...{ doneMs: 0, piece: nothing, known: { ms: 0, at: 0, maxMs: 0 }, from: undefined, index: 0 },
+    ...{ isStarted: false, isSpeaking: false, isPaused: false, isVoicePaused: false, breaks },
+  };
+}
+
+/**
+ * The position of a play, in milliseconds: the browser reports it only at each word, and not with every voice. In between
+ * it is computed from the clock, limited by the word, else by the piece.
+ */
+export function nativePosition({ doneMs, known, isSpeaking, isPaused }: NativePlay, at: number): number {
+  const sinceMs = isSpeaking && !isPaused ? at - known.at : 0;
+  return doneMs + Math.min(known.ms + sinceMs, known.maxMs);
+}
+
+/** Folds an input at a time, in milliseconds, into a play: its next state and effects. Pure. */
+export function followNativePlay(play: NativePlay, input: NativePlayInput, at: number): PlayStep {
+  const { piece, from = 0 } = play;
+  switch (input.type) {
+    case 'piece': {
+      const next = { ...play, piece: input.piece, breaks: input.breaks, from: undefined, index: 0 };
+      const waits = play.isPaused && (input.breaks || !play.isVoicePaused);
+      return waits ? [next] : speak(next);
+    }
+    case 'start': {
+      const known = { ms: msOf(piece, from), at, maxMs: piece.durationMs };
+      const next = { ...play, known, isStarted: true, isSpeaking: true };
+      return play.isStarted ? [next] : [next, told('started', next, at)];
+    }
+    case 'boundary': {
+      const index = from + input.index;
+      const length = input.length > 0 ? input.length : piece.text.slice(index).search(/\s|$/);
+      const known = { ms: msOf(piece, index), at, maxMs: msOf(piece, index + length) };
+      const next = { ...play, known, index };
+      return [next, told('progress', next, at)];
+    }
+    case 'end': {
+      const over = { doneMs: play.doneMs + piece.durationMs, piece: nothing, known: { ms: 0, at, maxMs: 0 } };
+      const next = { ...play, ...over, from: undefined, index: 0, isSpeaking: false };
+      return [next, told('progress', next, at)];
+    }
+    case 'pause':
+      return play.isPaused ? [play] : pause(play, at);
+    case 'resume':
+      return play.isPaused ? resume(play, at) : [play];
+    case 'finish':
+      return play.isStarted ? [play, told('finished', play, at)] : [play];
+  }
+}
+
+function speak(play: NativePlay): PlayStep {
+  return [
+    { ...play, from: play.index },
+    { type: 'speak', text: play.piece.text.slice(play.index) },
+  ];
+}
+
+function pause(play: NativePlay, at: number): PlayStep {
+  const { breaks, piece } = play;
+  const ms = nativePosition(play, at) - play.doneMs;
+  const paused = { ...play, known: { ...play.known, ms, at }, index: wordAt(piece, ms), isPaused: true };
+  const next = breaks ? { ...paused, from: undefined } : { ...paused, isVoicePaused: true };
+  return [next, { type: breaks ? 'silence' : 'voice.pause' }, told('paused', next, at)];
+}
+
+function resume(play: NativePlay, at: number): PlayStep {
+  const resumed = { ...play, known: { ...play.known, at }, isPaused: false, isVoicePaused: false };
+  // It may have been paused before the voice was known.
+  const voice: readonly NativePlayEffect[] = play.isVoicePaused ? [{ type: 'voice.resume' }] : [];
+  const [next, ...effects]: PlayStep = play.from === undefined && play.piece !== nothing ? speak(resumed) : [resumed];
+  return [next, ...voice, ...effects, told('resumed', next, at)];
+}
+
+function told(type: PlaybackEvent['type'], play: NativePlay, at: number): NativePlayEffect {
+  return { type: 'event', event: { type, positionMs: nativePosition(play, at) } };
+}
+
+/** When a character of a piece sounds, in milliseconds from its start. */
+function msOf({ text, durationMs }: NativePiece, index: number): number {
+  return (index / text.length) * durationMs;
+}
+
+/** The start of the word that sounds at a time; between two words, that point. */
+function wordAt({ text, durationMs }: NativePiece, ms: number): number {
+  const index = Math.min(Math.round((ms / durationMs) * text.length), text.trimEnd().length - 1);
+  return /\s/.test(text.charAt(index)) ? index : text.slice(0, index).search(/\S*$/);
 }
 
 /** Options of a {@link NativeSpeaker}. */
@@ -38,120 +170,74 @@ export interface NativeSpeakerOptions {
   readonly scheduler?: SchedulerLike | undefined;
 }
 
-/**
- * One `play()` of the browser's voice. The browser reports its position only at each word, and not with every voice: in
- * between it is computed from the clock, limited by the word, else by the piece.
- */
+/** One `play()` of the browser's voice: carries out what {@link followNativePlay} decides. */
 export class NativeSpeaker {
   readonly #options: NativeSpeakerOptions;
-  /** Nominal duration of the pieces before this one, and of this one. */
-  #doneMs = 0;
-  #piece: NativePiece = { text: '', durationMs: 0 };
-  /** The last known position in the piece, when it was known, and how far it can get without another word. */
-  #known = { ms: 0, at: 0, maxMs: 0 };
-  #index = 0;
-  #started = false;
-  #speaking = false;
-  /** Whether a pause would end the current voice. */
-  #breaks = breaksWhenPaused(undefined);
-  readonly #paused$ = new BehaviorSubject(false);
+  /** The texts of the piece's utterances; `undefined` ends one. */
+  readonly #texts$ = new Subject<string | undefined>();
+  #play: NativePlay = newNativePlay(breaksWhenPaused(undefined));
 
   constructor(options: NativeSpeakerOptions) {
     this.#options = options;
   }
 
   get positionMs(): number {
-    const { ms, at, maxMs } = this.#known;
-    const sinceMs = this.#speaking && !this.#paused$.value ? this.#now() - at : 0;
-    return this.#doneMs + Math.min(ms + sinceMs, maxMs);
+    return nativePosition(this.#play, this.#now());
   }
 
   /** Speaks a piece; completes when it was spoken. Cold: unsubscribing silences it. */
-  say(piece: NativePiece): Observable<NativeUtteranceEvent> {
-    return defer(() => {
-      const { rate, pitch, scheduler, choose } = this.#options;
-      this.#piece = piece;
-      this.#index = 0;
-      // Where a pause would break the voice, the utterance is ended instead, and the rest spoken again.
-      this.#breaks = breaksWhenPaused(choose().voice);
-      const runs$ = this.#breaks ? this.#paused$ : of(false);
-      return runs$.pipe(
-        switchMap((paused) => {
-          const offset = this.#index;
-          if (paused) return EMPTY;
-          const text = piece.text.slice(offset);
-          return nativeUtterance({ text, ...choose(), rate, pitch, scheduler }).pipe(
-            tap((event) => this.#note(event, offset)),
-          );
-        }),
-        takeWhile(({ type }) => type !== 'end', true),
-      );
+  say(piece: NativePiece): Observable<unknown> {
+    const { rate, pitch, scheduler, choose } = this.#options;
+    const begin$ = defer(() => {
+      this.#take({ type: 'piece', piece, breaks: breaksWhenPaused(choose().voice) });
+      return EMPTY;
     });
+    return merge(this.#texts$, begin$).pipe(
+      switchMap((text) =>
+        text === undefined ? EMPTY : nativeUtterance({ text, ...choose(), rate, pitch, scheduler }),
+      ),
+      tap((event) => this.#take(event)),
+      takeWhile(({ type }) => type !== 'end'),
+    );
   }
 
   pause(): void {
-    if (this.#paused$.value) return;
-    this.#known = { ...this.#known, ms: this.positionMs - this.#doneMs, at: this.#now() };
-    this.#index = this.#wordAt(this.#known.ms);
-    if (!this.#breaks) globalThis.speechSynthesis.pause();
-    this.#paused$.next(true);
-    this.#emit('paused');
+    this.#take({ type: 'pause' });
   }
 
   resume(): void {
-    if (!this.#paused$.value) return;
-    this.#known = { ...this.#known, at: this.#now() };
-    // It may have been paused before the voice was known.
-    if (!this.#breaks || globalThis.speechSynthesis.paused) globalThis.speechSynthesis.resume();
-    this.#paused$.next(false);
-    this.#emit('resumed');
+    this.#take({ type: 'resume' });
   }
 
   /** Everything was spoken. */
   finish(): void {
-    if (this.#started) this.#emit('finished');
+    this.#take({ type: 'finish' });
   }
 
-  #note(event: NativeUtteranceEvent, offset: number): void {
-    const { text, durationMs } = this.#piece;
-    const at = this.#now();
-    switch (event.type) {
-      case 'start':
-        this.#speaking = true;
-        this.#known = { ms: this.#msOf(offset), at, maxMs: durationMs };
-        if (!this.#started) this.#emit('started');
-        this.#started = true;
+  #take(input: NativePlayInput): void {
+    const step = followNativePlay(this.#play, input, this.#now());
+    this.#play = step[0];
+    eachEffect(step, this.#enact);
+  }
+
+  readonly #enact = (effect: NativePlayEffect): void => {
+    switch (effect.type) {
+      case 'event':
+        this.#options.emit(effect.event);
         break;
-      case 'boundary': {
-        this.#index = offset + event.index;
-        const end = event.length > 0 ? event.length : text.slice(this.#index).search(/\s|$/);
-        this.#known = { ms: this.#msOf(this.#index), at, maxMs: this.#msOf(this.#index + end) };
-        this.#emit('progress');
+      case 'speak':
+        this.#texts$.next(effect.text);
         break;
-      }
-      case 'end':
-        this.#speaking = false;
-        this.#doneMs += durationMs;
-        this.#known = { ms: 0, at, maxMs: 0 };
-        this.#emit('progress');
+      case 'silence':
+        this.#texts$.next(undefined);
+        break;
+      case 'voice.pause':
+        globalThis.speechSynthesis.pause();
+        break;
+      case 'voice.resume':
+        globalThis.speechSynthesis.resume();
     }
-  }
-
-  #msOf(index: number): number {
-    const { text, durationMs } = this.#piece;
-    return (index / text.length) * durationMs;
-  }
-
-  /** The start of the word that sounds at a time; between two words, that point. */
-  #wordAt(ms: number): number {
-    const { text, durationMs } = this.#piece;
-    const index = Math.min(Math.round((ms / durationMs) * text.length), text.trimEnd().length - 1);
-    return /\s/.test(text.charAt(index)) ? index : text.slice(0, index).search(/\S*$/);
-  }
-
-  #emit(type: PlaybackEvent['type']): void {
-    this.#options.emit({ type, positionMs: this.positionMs });
-  }
+  };
 
   #now(): number {
     return (this.#options.scheduler ?? asyncScheduler).now();
