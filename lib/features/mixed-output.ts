@@ -5,6 +5,7 @@ import { decodeSamples, encodeSamples, toFloat32 } from '../audio/samples.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../audio/types.ts';
 import type { OutputProvider, PlaybackEvent } from '../core/roles.ts';
 import { fromInput } from '../stream/bridge.ts';
+import { eachEffect, type Step } from '../stream/fold.ts';
 import type { Loop } from './background-loop.ts';
 
 /** The background sounds. */
@@ -16,11 +17,113 @@ export interface Mix {
   readonly ducked: number;
 }
 
+/** Positions of the loops, in seconds, and the ambience's volume, which fades. */
+export interface LoopPosition {
+  readonly at: number;
+  readonly gain: number;
+}
+
+/** The state of an output that mixes. */
+export interface Mixing {
+  readonly mix: Mix | undefined;
+  /** What plays. */
+  readonly plays: 'nothing' | 'background' | 'speech';
+  /** Where the loops were when that began, in seconds, and where they are at the end of what it was given. */
+  readonly from: number;
+  readonly loops: LoopPosition;
+  /** How much was heard of the speech that ended, in milliseconds. */
+  readonly spokenMs: number;
+}
+
+/** Inputs of an output that mixes. */
+export type MixingInput =
+  /** The background from now on. */
+  | { readonly type: 'sound'; readonly mix: Mix | undefined }
+  /** A speech begins, or has left the output. */
+  | { readonly type: 'speech' | 'spoken' }
+  /** Leaves the output until the next speech or background. */
+  | { readonly type: 'rest' };
+
+/** What happens to the background's own play. */
+export type MixingEffect = 'begin' | 'end';
+
+type MixingStep = Step<Mixing, MixingEffect>;
+
+/** The state without a background. */
+export const unmixed: Mixing = {
+  mix: undefined,
+  plays: 'nothing',
+  from: 0,
+  loops: { at: 0, gain: 0 },
+  spokenMs: 0,
+};
+
+/**
+ * Folds an input into the state of an output that mixes: its next state and effects. Pure.
+ *
+ * @param heardMs - How much the output has played of what plays, in milliseconds.
+ */
+export function followMixing(mixing: Mixing, input: MixingInput, heardMs: number): MixingStep {
+  switch (input.type) {
+    case 'sound':
+      return settle({ ...mixing, mix: input.mix }, heardMs);
+    case 'speech': {
+      const [idle, ...effects] = rest(mixing, heardMs);
+      return [{ ...idle, plays: 'speech', from: idle.loops.at, spokenMs: 0 }, ...effects];
+    }
+    case 'spoken':
+      return settle({ ...leave(mixing, heardMs), spokenMs: heardMs }, heardMs);
+    case 'rest':
+      return rest(mixing, heardMs);
+  }
+}
+
+/** Lets the background play where nothing else does, and only if there is one. */
+function settle(mixing: Mixing, heardMs: number): MixingStep {
+  if (!mixing.mix?.ambience && !mixing.mix?.thinking) return rest(mixing, heardMs);
+  if (mixing.plays !== 'nothing') return [mixing];
+  return [{ ...mixing, plays: 'background', from: mixing.loops.at }, 'begin'];
+}
+
+function rest(mixing: Mixing, heardMs: number): MixingStep {
+  return mixing.plays === 'background' ? [leave(mixing, heardMs), 'end'] : [mixing];
+}
+
+/** What was given and not heard is played again. */
+function leave(mixing: Mixing, heardMs: number): Mixing {
+  return { ...mixing, plays: 'nothing', loops: { ...mixing.loops, at: mixing.from + heardMs / 1_000 } };
+}
+
 /** How far ahead background is given to the output, and in which portions, in milliseconds. */
 const leadMs = 300;
 const pieceMs = 100;
 /** Duration of a fade, in seconds. */
 const rampSeconds = 0.25;
+
+/** Mixes the background into samples, from its current position; returns the one after them. */
+export function mixInto(
+  samples: Float32Array<ArrayBuffer>,
+  { mix, plays, loops }: Mixing,
+  { sampleRate, channels }: AudioMetadata,
+): LoopPosition {
+  const { ambience, thinking, volume = 0, ducked = 0 } = mix ?? {};
+  const isSpeech = plays === 'speech';
+  const target = isSpeech ? ducked * volume : volume;
+  const step = 1 / (rampSeconds * sampleRate);
+  const frames = samples.length / channels;
+  let { gain } = loops;
+  for (let frame = 0; frame < frames; frame += 1) {
+    const at = loops.at + frame / sampleRate;
+    gain += Math.max(-step, Math.min(step, target - gain));
+    const ambient = (ambience?.sample(at, sampleRate) ?? 0) * gain;
+    // While the agent speaks, it is not thinking.
+    const sound = ambient + (isSpeech ? 0 : (thinking?.sample(at, sampleRate) ?? 0) * volume);
+    for (let index = frame * channels; index < (frame + 1) * channels; index += 1) {
+      samples[index] = Math.max(-1, Math.min(1, (samples[index] ?? 0) + sound));
+    }
+  }
+  return { at: loops.at + frames / sampleRate, gain };
+}
 
 /**
  * Mixes a background into what an output plays, and plays it alone in between. Speech and background alone are separate
@@ -31,15 +134,9 @@ export class MixedOutput {
   readonly #playback$ = new Subject<PlaybackEvent>();
   /** The events of speech. Hot. */
   readonly playback$: Observable<PlaybackEvent> = this.#playback$.asObservable();
-  #mix: Mix | undefined;
-  #isSpeaking = false;
-  /** How much was heard of the speech that ended, in milliseconds. */
-  #spokenMs = 0;
+  #mixing: Mixing = unmixed;
   /** The background alone, while it plays. */
-  #alone: Subscription | undefined;
-  /** Positions of the loops, in seconds, and their volumes. */
-  #at = 0;
-  #gain = 0;
+  #alone: Subscription = Subscription.EMPTY;
 
   constructor(output: OutputProvider) {
     this.#output = output;
@@ -53,27 +150,22 @@ export class MixedOutput {
   }
 
   get positionMs(): number {
-    return this.#isSpeaking ? this.#output.positionMs : this.#spokenMs;
+    return this.#mixing.plays === 'speech' ? this.#output.positionMs : this.#mixing.spokenMs;
   }
 
   get tailMs(): number {
-    return this.#isSpeaking ? (this.#output.tailMs ?? 0) : 0;
+    return this.#mixing.plays === 'speech' ? (this.#output.tailMs ?? 0) : 0;
   }
 
   /** Sets the background from now on. */
   sound(mix: Mix | undefined): void {
-    this.#mix = mix;
-    if (!mix?.ambience && !mix?.thinking) this.#rest();
-    else if (!this.#isSpeaking) this.#begin();
+    this.#take({ type: 'sound', mix });
   }
 
   /** Plays speech, with the background under it. */
   play(audio$: ObservableInput<AudioChunk>): Observable<PlaybackEvent> {
     return new Observable((subscriber) => {
-      this.#rest();
-      this.#isSpeaking = true;
-      this.#spokenMs = 0;
-      const from = this.#at;
+      this.#take({ type: 'speech' });
       let format: AudioMetadata | undefined;
       let carry: PcmCarry | undefined;
       const mix = (chunk: AudioChunk): AudioChunk => {
@@ -89,10 +181,7 @@ export class MixedOutput {
       subscriber.add(() => {
         const heardMs = this.#output.positionMs;
         playing.unsubscribe();
-        this.#isSpeaking = false;
-        this.#spokenMs = heardMs;
-        this.#at = from + heardMs / 1_000;
-        if (this.#mix) this.sound(this.#mix);
+        this.#take({ type: 'spoken' }, heardMs);
       });
       playing.add(
         this.#output.play(mixed$).subscribe({
@@ -109,81 +198,62 @@ export class MixedOutput {
 
   /** Stays silent until the next speech, or `sound()`. */
   stop(): void {
-    this.#mix = undefined;
-    this.#rest();
+    this.#take({ type: 'sound', mix: undefined });
     this.#output.stop();
   }
 
   /** Leaves the output to what the application itself plays. */
   enqueue(chunk: AudioChunk): void {
-    this.#rest();
+    this.#take({ type: 'rest' });
     this.#output.enqueue(chunk);
   }
 
   /** The background never ends, so nothing waits for it. */
   async flush(): Promise<void> {
-    if (this.#alone) return;
+    if (this.#mixing.plays === 'background') return;
     await this.#output.flush();
-    if (this.#mix && !this.#isSpeaking) this.sound(this.#mix);
+    this.#take({ type: 'sound', mix: this.#mixing.mix });
+  }
+
+  #take(input: MixingInput, heardMs: number = this.#output.positionMs): void {
+    const step = followMixing(this.#mixing, input, heardMs);
+    this.#mixing = step[0];
+    eachEffect(step, (effect) => (effect === 'begin' ? this.#begin() : this.#alone.unsubscribe()));
   }
 
   /** The background alone. */
   #begin(): void {
-    if (this.#alone) return;
     const format = formatOf(this.accepts);
     const piece$ = new Subject<AudioChunk>();
-    const from = this.#at;
     let fedMs = 0;
     const fill = (heardMs: number): void => {
       for (; fedMs < heardMs + leadMs; fedMs += pieceMs) piece$.next(this.#piece(format));
     };
-    const alone = new Subscription();
-    this.#alone = alone;
     const heard$ = this.#output.play(piece$).pipe(
       tap(({ positionMs }) => fill(positionMs)),
       // An output that cannot play has no background; it reports the problem when it has to speak.
       catchError(() => EMPTY),
     );
-    alone.add(() => (this.#at = from + this.#output.positionMs / 1_000));
+    const alone = new Subscription();
+    this.#alone = alone;
     alone.add(heard$.subscribe());
     fill(0);
   }
 
-  #rest(): void {
-    this.#alone?.unsubscribe();
-    this.#alone = undefined;
-  }
-
   #piece(format: AudioMetadata): AudioChunk {
     const samples = new Float32Array(Math.round((format.sampleRate * pieceMs) / 1_000));
-    this.#add(samples, format, 1);
-    return { data: encodeSamples(samples, format.encoding), metadata: format };
+    return { data: this.#mixed(samples, format), metadata: format };
   }
 
   /** Speech with the background under it. */
   #under(speech: Uint8Array<ArrayBuffer>, format: AudioMetadata): Uint8Array<ArrayBuffer> {
-    if (!this.#mix) return speech;
-    const mixed = toFloat32(decodeSamples(speech, format.encoding)).slice();
-    this.#add(mixed, format, this.#mix.ducked);
-    return encodeSamples(mixed, format.encoding);
+    if (!this.#mixing.mix) return speech;
+    return this.#mixed(toFloat32(decodeSamples(speech, format.encoding)).slice(), format);
   }
 
-  /** Mixes the background into samples, from its current position. */
-  #add(samples: Float32Array<ArrayBuffer>, { sampleRate, channels }: AudioMetadata, share: number): void {
-    const { ambience, thinking, volume = 0 } = this.#mix ?? {};
-    const step = 1 / (rampSeconds * sampleRate);
-    const frames = samples.length / channels;
-    for (let frame = 0; frame < frames; frame += 1) {
-      const at = this.#at + frame / sampleRate;
-      this.#gain += Math.max(-step, Math.min(step, share * volume - this.#gain));
-      const ambient = (ambience?.sample(at, sampleRate) ?? 0) * this.#gain;
-      // While the agent speaks, it is not thinking.
-      const sound = ambient + (this.#isSpeaking ? 0 : (thinking?.sample(at, sampleRate) ?? 0) * volume);
-      for (let index = frame * channels; index < (frame + 1) * channels; index += 1) {
-        samples[index] = Math.max(-1, Math.min(1, (samples[index] ?? 0) + sound));
-      }
-    }
-    this.#at += frames / sampleRate;
+  #mixed(samples: Float32Array<ArrayBuffer>, format: AudioMetadata): Uint8Array<ArrayBuffer> {
+    this.#mixing = { ...this.#mixing, loops: mixInto(samples, this.#mixing, format) };
+    return encodeSamples(samples, format.encoding);
   }
 }
 
