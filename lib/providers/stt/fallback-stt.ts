@@ -49,6 +49,18 @@ interface Session {
   readonly work: Subscription;
 }
 
+/** What was heard of the user's utterance. */
+export interface Hearing {
+  /** Whether it is going on, and whether some of its words are known. */
+  readonly isOpen: boolean;
+  readonly hasWords: boolean;
+  /** Whether the application waits for a final. */
+  readonly isFinalizing: boolean;
+}
+
+/** Before the first voice. */
+export const silent: Hearing = { isOpen: false, hasWords: false, isFinalizing: false };
+
 /** Speech-to-text services combined by `fallback()`. */
 export class FallbackSTT extends FallbackProvider<STTProvider> implements STTProvider {
   override readonly roles = ['stt'] as const;
@@ -57,10 +69,7 @@ export class FallbackSTT extends FallbackProvider<STTProvider> implements STTPro
   readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
   /** Ends the current line, and starts one to the service in use. */
   readonly #change$ = new Subject<void>();
-  /** Whether the user is in the middle of an utterance. */
-  readonly #isOpen$ = new BehaviorSubject(false);
-  /** Whether some of its words are known. */
-  #hasWords = false;
+  readonly #hearing$ = new BehaviorSubject(silent);
   #session: Session | undefined;
   #line: Line | undefined;
   #lines = 0;
@@ -68,8 +77,6 @@ export class FallbackSTT extends FallbackProvider<STTProvider> implements STTPro
   /** The audio since the end of the last utterance. */
   #backlog: AudioBacklog | EncodedBacklog | undefined;
   #isOverflowing = false;
-  /** Whether the application waits for a final. */
-  #isFinalizing = false;
 
   /** Formats that `sendAudio` accepts, best first: those of the first service. */
   get accepts(): readonly AudioFormat[] {
@@ -159,7 +166,7 @@ export class FallbackSTT extends FallbackProvider<STTProvider> implements STTPro
 
   /** Asks for the final result of what was sent so far; a service that takes over is asked as well. */
   #finalize(): void {
-    this.#isFinalizing = true;
+    this.#hearing$.next({ ...this.#hearing$.value, isFinalizing: true });
     this.#line?.stt.finalize?.();
   }
 
@@ -180,7 +187,7 @@ export class FallbackSTT extends FallbackProvider<STTProvider> implements STTPro
     return defer(() => {
       let isTaken = false;
       first.configureAudio(formatFor(first, this.#audioFormat).target);
-      const isQuiet$ = this.#isOpen$.pipe(filter((isOpen) => !isOpen));
+      const isQuiet$ = this.#hearing$.pipe(filter(({ isOpen }) => !isOpen));
       const lost$ = (first.connection$ ?? NEVER).pipe(
         filter(({ type }) => type === 'reconnecting' || type === 'lost' || type === 'closed'),
         map((): never => {
@@ -286,34 +293,25 @@ export class FallbackSTT extends FallbackProvider<STTProvider> implements STTPro
   #onOpen(line: Line, { opened$ }: Session): void {
     this.#line = line;
     this.#isOverflowing = false;
-    if (this.#isFinalizing) line.stt.finalize?.();
+    if (this.#hearing$.value.isFinalizing) line.stt.finalize?.();
     this.#connection$.next({ type: 'connected' });
     opened$.next();
   }
 
   #hear(result: TranscriptionResult, place: number): void {
-    const { utteranceId } = result;
-    // Two services may give the same id to different utterances.
-    const isForeign = utteranceId !== undefined && place > 0;
-    const told = isForeign ? { ...result, utteranceId: `${place}.${utteranceId}` } : result;
-    if (result.isFinal) this.#isFinalizing = false;
+    // The application may ask again, or another service take over, as soon as it hears of this result.
+    this.#hearing$.next(afterFinal(this.#hearing$.value, result));
     if (result.utteranceComplete) {
       const endMs = result.metadata?.words?.at(-1)?.endMs;
       this.#backlog?.release(endMs ?? this.#backlog.endMs);
     }
-    this.#transcripts$.next(told);
-    this.#hasWords = !result.utteranceComplete && (this.#hasWords || result.text.trim() !== '');
-    this.#setOpen(this.#hasWords || (this.#isOpen$.value && !result.utteranceComplete));
+    this.#transcripts$.next(inPlace(result, place));
+    this.#hearing$.next(afterResult(this.#hearing$.value, result));
   }
 
   #hearVoice(event: SpeechEvent): void {
     this.#speech$.next(event);
-    // A voice without words is over when it ends.
-    this.#setOpen(event.type !== 'ended' || this.#hasWords);
-  }
-
-  #setOpen(isOpen: boolean): void {
-    if (isOpen !== this.#isOpen$.value) this.#isOpen$.next(isOpen);
+    this.#hearing$.next(afterVoice(this.#hearing$.value, event));
   }
 
   #end(session: Session, event: ConnectionEvent, error?: VoiceError): void {
@@ -329,8 +327,29 @@ export class FallbackSTT extends FallbackProvider<STTProvider> implements STTPro
   /** Other audio follows. */
   #forget(): void {
     this.#backlog = undefined;
-    this.#isFinalizing = false;
-    this.#hasWords = false;
-    this.#setOpen(false);
+    this.#hearing$.next(silent);
   }
+}
+
+/** A final is what the application was waiting for. */
+function afterFinal(hearing: Hearing, { isFinal }: TranscriptionResult): Hearing {
+  return isFinal ? { ...hearing, isFinalizing: false } : hearing;
+}
+
+/** Only the end of the utterance ends one whose words are known. */
+export function afterResult(hearing: Hearing, { text, utteranceComplete }: TranscriptionResult): Hearing {
+  if (utteranceComplete) return { ...hearing, isOpen: false, hasWords: false };
+  const hasWords = hearing.hasWords || text.trim() !== '';
+  return { ...hearing, isOpen: hearing.isOpen || hasWords, hasWords };
+}
+
+/** A voice without words is over when it ends. */
+export function afterVoice(hearing: Hearing, { type }: SpeechEvent): Hearing {
+  return { ...hearing, isOpen: type !== 'ended' || hearing.hasWords };
+}
+
+/** A result whose id is that of no other: two services may give the same to different utterances. */
+function inPlace(result: TranscriptionResult, place: number): TranscriptionResult {
+  const { utteranceId } = result;
+  return utteranceId === undefined || place === 0 ? result : { ...result, utteranceId: `${place}.${utteranceId}` };
 }
