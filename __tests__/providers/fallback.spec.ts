@@ -667,6 +667,22 @@ describe('fallback() of speech-to-text', () => {
     expect([second.heard, second.finalizations]).toEqual(['one', 1]);
   });
 
+  it('a final that has come is not asked for again, nor is one of the session before', async () => {
+    await connected();
+    say('one');
+    stt.finalize?.();
+    hears(first, 'one', 'final', 150);
+    first.connection$.next({ type: 'lost', error: broken('A: gone') });
+    await clock.advance(0);
+    expect([first.finalizations, second.finalizations]).toEqual([1, 0]);
+    stt.finalize?.();
+    const closed = stt.disconnect();
+    await clock.advance(0);
+    await closed;
+    await connected();
+    expect(second.finalizations).toBe(1);
+  });
+
   it('two services that die as soon as they are open do not take turns for ever', async () => {
     await connected();
     first.connection$.next({ type: 'lost', error: broken('A: gone') });
@@ -703,6 +719,31 @@ describe('fallback() of speech-to-text', () => {
     expect(connection.slice(-2)).toEqual(['B -> A: ok', 'connected']);
     expect([first.heard, second.heard]).toEqual(['three', 'one two ']);
     expect([first.disconnections, second.disconnections]).toEqual([1, 1]);
+  });
+
+  it('the first one waits while a voice goes on, though it has no words yet', async () => {
+    first.fate = 'refuses';
+    await connected();
+    first.fate = 'opens';
+    second.hearVoice('started');
+    await clock.advance(31_000);
+    expect([first.connections, stt.name]).toEqual([2, 'B']);
+    second.hearVoice('ended');
+    await clock.advance(0);
+    expect(stt.name).toBe('A');
+  });
+
+  it('an utterance that a disconnect cut off does not keep the first one waiting', async () => {
+    first.fate = 'refuses';
+    await connected();
+    first.fate = 'opens';
+    hears(second, 'one', 'interim', 200);
+    const closed = stt.disconnect();
+    await clock.advance(0);
+    await closed;
+    await connected();
+    await clock.advance(31_000);
+    expect(stt.name).toBe('A');
   });
 
   it('a backup gets the audio in a format that it accepts', async () => {
