@@ -1,75 +1,16 @@
 // Slow: conversations with an agent, at the speed of sound.
-import { filter, firstValueFrom, scan, skipWhile, Subscription, timer } from 'rxjs';
-import { AlphaAgent, BufferInput, NullOutput, Pipeline, VoiceError } from 'rxvoice';
-import { int16Bytes, int16View } from 'rxvoice/audio';
-import type { AlphaAgentConfig, AudioChunk, AudioEncoding, ConnectionEvent, VoiceEvent } from 'rxvoice';
-import { sentJson, startSandbox, type Sandbox } from '../../samples/sandbox/index.ts';
-import { decodeSamples, encodeText } from '../../samples/sandbox/modem.ts';
-import { readSamples, writeSamples } from '../../samples/sandbox/pcm.ts';
-
-const key = 'sandbox-key';
-const words = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-
-/** A text as the agent's ears take it, with silence that ends the turn, in frames of 20 ms. */
-function spoken(text: string, sampleRate: number = 16_000, encoding: 'linear16' | 'mulaw' = 'linear16'): AudioChunk[] {
-  const tones = encodeText(text, sampleRate);
-  const samples = new Int16Array(tones.length + sampleRate);
-  samples.set(tones);
-  const size = sampleRate / 50;
-  const metadata = { encoding, sampleRate, channels: 1 } as const;
-  return Array.from({ length: Math.floor(samples.length / size) }, (_, frame) => ({
-    data: writeSamples(samples.slice(frame * size, (frame + 1) * size), encoding),
-    metadata,
-  }));
-}
-
-async function failure(promise: Promise<unknown>): Promise<VoiceError> {
-  try {
-    await promise;
-  } catch (error) {
-    if (VoiceError.is(error)) return error;
-  }
-  throw new Error('it did not fail as it should');
-}
+import { filter, firstValueFrom, skipWhile } from 'rxjs';
+import { AlphaAgent } from 'rxvoice';
+import type { AlphaAgentConfig, AudioEncoding } from 'rxvoice';
+import { sentJson, startSandbox } from '../../samples/sandbox/index.ts';
+import { AgentRig, key, words } from './support/agents.ts';
+import { TestCaller } from './support/caller.ts';
 
 describe('AlphaAgent in the sandbox', () => {
-  let sandbox: Sandbox;
-  const agents: AlphaAgent[] = [];
-  beforeAll(async () => {
-    sandbox = await startSandbox();
-  });
-  afterEach(async () => {
-    await Promise.all(agents.splice(0).map((agent) => agent.dispose()));
-    sandbox.clearFaults();
-    sandbox.clearRecords();
-  });
-  afterAll(() => sandbox.close());
-
-  const refusals = (): string[] => sandbox.records('alpha-agent').flatMap(({ refusal = [] }) => refusal);
-
-  async function ready(config: AlphaAgentConfig = {}) {
-    const agent = new AlphaAgent({ apiKey: key, endpoint: sandbox.endpoints.alpha, ...config });
-    const errors: VoiceError[] = [];
-    const events: ConnectionEvent[] = [];
-    const audio: AudioChunk[] = [];
-    const said: string[] = [];
-    agent.errors$.subscribe((error) => errors.push(error));
-    agent.connection$.subscribe((event) => events.push(event));
-    agent.audio$.subscribe((chunk) => audio.push(chunk));
-    agent.conversation$.subscribe(({ role, text }) => said.push(`${role}: ${text}`));
-    agents.push(agent);
-    await agent.initialize();
-    const hear = (): string => {
-      const { encoding = 'linear16', sampleRate = 24_000 } = audio[0]?.metadata ?? {};
-      const bytes = Uint8Array.from(audio.flatMap(({ data }) => [...data]));
-      return decodeSamples(readSamples(bytes, encoding as 'linear16'), sampleRate).text.trim();
-    };
-    const replied = (): Promise<void> => firstValueFrom(agent.audioDone$);
-    const tell = (text: string): void => {
-      for (const chunk of spoken(text)) agent.sendAudio(chunk);
-    };
-    return { agent, errors, events, audio, said, hear, replied, tell, types: () => events.map(({ type }) => type) };
-  }
+  const rig = new AgentRig<AlphaAgent, AlphaAgentConfig>(
+    'alpha-agent',
+    (sandbox, config) => new AlphaAgent({ apiKey: key, endpoint: sandbox.endpoints.alpha, ...config }),
+  );
 
   for (const [encoding, sampleRate] of [
     ['linear16', 24_000],
@@ -77,7 +18,9 @@ describe('AlphaAgent in the sandbox', () => {
     ['mulaw', 8_000],
   ] as readonly (readonly [AudioEncoding, number])[]) {
     it(`hears and speaks every word, answering in ${encoding} at ${sampleRate} Hz`, async () => {
-      const { agent, said, hear, replied, tell, errors } = await ready({ audio: { output: { encoding, sampleRate } } });
+      const { agent, said, hear, replied, tell, errors } = await rig.ready({
+        audio: { output: { encoding, sampleRate } },
+      });
       await agent.connect();
       const done = replied();
       tell('say the quick brown fox');
@@ -87,16 +30,16 @@ describe('AlphaAgent in the sandbox', () => {
         expect.stringMatching(/^assistant: the quick brown fox\W?$/),
       ]);
       expect(words(hear())).toEqual(['the', 'quick', 'brown', 'fox']);
-      expect([errors, refusals()]).toEqual([[], []]);
+      expect(errors).toEqual([]);
     });
   }
 
   it('takes mulaw from a phone, sent before the connection is there', async () => {
-    const { agent, said, replied } = await ready();
+    const { agent, said, replied, tell } = await rig.ready();
     agent.configureAudio({ encoding: 'mulaw', sampleRate: 8_000, channels: 1 });
     const done = replied();
     const connected = agent.connect();
-    for (const chunk of spoken('hello', 8_000, 'mulaw')) agent.sendAudio(chunk);
+    tell('hello', 'mulaw');
     await connected;
     await done;
     expect(said).toEqual([
@@ -104,38 +47,36 @@ describe('AlphaAgent in the sandbox', () => {
       'assistant: Hello!',
       'assistant: How can I help you?',
     ]);
-    expect(refusals()).toEqual([]);
   });
 
   it('greets, through a proxy and without a credential', async () => {
-    const { agent, replied, hear } = await ready({
+    const { agent, replied, hear } = await rig.ready({
       apiKey: '',
-      proxyUrl: sandbox.proxies.alpha,
+      proxyUrl: rig.sandbox.proxies.alpha,
       greeting: 'Good day.',
     });
     const done = replied();
     await agent.connect();
     await done;
     expect(hear()).toBe('Good day.');
-    expect(refusals()).toEqual([]);
   });
 
   it('is refused with a wrong credential, for good', async () => {
-    const { agent, types } = await ready({ apiKey: 'wrong-key-canary' });
-    const { code, status, recoverable } = await failure(agent.connect());
+    const { agent, types } = await rig.ready({ apiKey: 'wrong-key-canary' });
+    const { code, status, recoverable } = await rig.failure(agent.connect());
     expect([code, status, recoverable]).toEqual(['unauthorized', 401, false]);
     expect(types()).toEqual(['connecting', 'lost']);
   });
 
   it('has the service say what is wrong with its settings', async () => {
-    const { agent } = await ready({ think: { provider: { type: 'open-chat', model: 'm', temperature: 9 } } });
-    const { code, recoverable, message } = await failure(agent.connect());
+    const { agent } = await rig.ready({ think: { provider: { type: 'open-chat', model: 'm', temperature: 9 } } });
+    const { code, recoverable, message } = await rig.failure(agent.connect());
     expect([code, recoverable, message.includes('temperature')]).toEqual(['configuration', false, true]);
   });
 
   it('calls functions here and there, and reports errors as content', async () => {
     const seen: [string, unknown, boolean][] = [];
-    const { agent, said, replied } = await ready({
+    const { agent, said, replied } = await rig.ready({
       think: {
         provider: { type: 'open-chat', model: 'gpt-4o-mini' },
         functions: [
@@ -160,11 +101,10 @@ describe('AlphaAgent in the sandbox', () => {
       ['get_traffic', false],
     ]);
     expect(said.find((each) => each.includes('sunny'))).toBeDefined();
-    expect(refusals()).toEqual([]);
   });
 
   it('updates prompt, model, voice and ears in the running session', async () => {
-    const { agent, said, replied } = await ready();
+    const { agent, said, replied } = await rig.ready();
     await agent.connect();
     await agent.updatePrompt('sandbox: {"rules":[{"when":"who are you","say":"I am the first."}]}');
     const first = replied();
@@ -185,13 +125,12 @@ describe('AlphaAgent in the sandbox', () => {
       'assistant: I am the first.',
       'assistant: I am the second.',
     ]);
-    expect(refusals()).toEqual([]);
   });
 
   it('resumes after a lost connection, with the conversation, its updates and the audio since', async () => {
-    const { agent, said, replied, tell, types } = await ready({ greeting: 'Hello!' });
+    const { agent, said, replied, tell, types } = await rig.ready({ greeting: 'Hello!' });
     // Settings, a message, an update: the fourth message brings it down.
-    sandbox.setFault('alpha-agent', { kind: 'dropAfter', messages: 4, of: 'received', times: 1 });
+    rig.sandbox.setFault('alpha-agent', { kind: 'dropAfter', messages: 4, of: 'received', times: 1 });
     const greeted = replied();
     await agent.connect();
     await greeted;
@@ -208,14 +147,13 @@ describe('AlphaAgent in the sandbox', () => {
     expect(said.at(-1)).toMatch(/Ada/);
     expect(said.filter((each) => each === 'assistant: Hello!')).toHaveLength(1);
     expect(types()).toEqual(['connecting', 'connected', 'reconnecting', 'connected']);
-    const [settings] = sandbox.records('alpha-agent').slice(-1).flatMap(sentJson);
+    const [settings] = rig.sandbox.records('alpha-agent').slice(-1).flatMap(sentJson);
     expect(settings).toMatchObject({ agent: { think: { prompt: 'Be brief.' } } });
-    expect(refusals()).toEqual([]);
   });
 
   it('survives garbage and an error of the service in the middle', async () => {
-    const { agent, said, replied, errors } = await ready();
-    sandbox.setFault('alpha-agent', { kind: 'garbage', after: 2, times: 1 });
+    const { agent, said, replied, errors } = await rig.ready();
+    rig.sandbox.setFault('alpha-agent', { kind: 'garbage', after: 2, times: 1 });
     await agent.connect();
     const first = replied();
     agent.injectUserMessage('hello');
@@ -223,7 +161,7 @@ describe('AlphaAgent in the sandbox', () => {
     expect(said).toContain('assistant: How can I help you?');
 
     await agent.disconnect();
-    sandbox.setFault('alpha-agent', { kind: 'error', after: 2, times: 1 });
+    rig.sandbox.setFault('alpha-agent', { kind: 'error', after: 2, times: 1 });
     await agent.connect();
     const back = firstValueFrom(
       agent.connection$.pipe(
@@ -244,55 +182,28 @@ describe('AlphaAgent in the sandbox', () => {
 describe('a pipeline with AlphaAgent', () => {
   it('talks, is interrupted, and remembers what was heard', async () => {
     await using sandbox = await startSandbox();
-    const line = new Subscription();
-    const input = new BufferInput();
-    const output = new NullOutput();
     const agent = new AlphaAgent({ apiKey: key, endpoint: sandbox.endpoints.alpha });
-    const pipeline = new Pipeline({ providers: [input, agent, output] });
-    const events: VoiceEvent[] = [];
-    const heard: AudioChunk[] = [];
-    line.add(pipeline.events$.subscribe((event) => events.push(event)));
-    line.add(output.heard$.subscribe((chunk) => heard.push(chunk)));
-    await pipeline.start();
-    let tones = new Int16Array(0);
-    line.add(
-      timer(0, 20).subscribe(() => {
-        const frame = new Int16Array(320);
-        frame.set(tones.subarray(0, 320));
-        tones = tones.subarray(320);
-        input.push(int16Bytes(frame));
-      }),
-    );
-    const next = <T extends VoiceEvent['type']>(type: T): Promise<VoiceEvent<T>> =>
-      firstValueFrom(pipeline.events$.pipe(filter((event) => event.type === type))) as Promise<VoiceEvent<T>>;
-
-    const speaking = next('speech.started');
-    tones = encodeText('tell a story', 16_000);
+    await using caller = new TestCaller(sandbox, {}, [agent]);
+    const { events, pipeline } = caller;
+    await caller.connect();
+    const speaking = caller.next('speech.started');
+    caller.say('tell a story');
     await speaking;
-    // Heard on the output's own clock: a busy machine may hold it up.
-    await firstValueFrom(
-      output.heard$.pipe(
-        scan((samples, { data }) => samples + int16View(data).length, 0),
-        filter((samples) => samples >= 1.5 * 24_000),
-      ),
-    );
-    const ended = next('speech.ended');
-    tones = encodeText('thanks', 16_000);
+    await caller.hears(1_500);
+    const ended = caller.next('speech.ended');
+    caller.say('thanks');
     const { interrupted, heardText, text } = await ended;
     expect(interrupted).toBe(true);
     expect(text.length).toBeGreaterThan(heardText.length);
-    const answered = next('speech.ended');
+    const answered = caller.next('speech.ended');
     const { at } = events.filter((event) => event.type === 'speech.ended').at(-1) ?? { at: 0 };
-    const samples = Int16Array.from(
-      heard.filter(({ timestamp = 0 }) => timestamp < at).flatMap(({ data }) => [...int16View(data)]),
-    );
-    const audible = words(decodeSamples(samples, 24_000).text);
+    const audible = words(caller.readBack(0, at));
     const remembered = words(heardText);
     expect(audible.slice(0, remembered.length)).toEqual(remembered);
     expect(audible.length - remembered.length).toBeLessThanOrEqual(2);
     expect((await answered).heardText).toBe('You are welcome.');
-    line.unsubscribe();
     await pipeline.dispose();
     expect(events.filter(({ type }) => type === 'error')).toEqual([]);
+    expect(sandbox.records('alpha-agent').flatMap(({ refusal = [] }) => refusal)).toEqual([]);
   }, 60_000);
 });

@@ -1,93 +1,19 @@
 // Slow: conversations with an agent, at the speed of sound.
-import { filter, firstValueFrom, scan, Subscription, timer } from 'rxjs';
-import { BufferInput, NullOutput, Pipeline, OmicronAgent, VoiceError } from 'rxvoice';
-import type { AudioChunk, ConnectionEvent, OmicronAgentConfig, VoiceEvent } from 'rxvoice';
-import { int16Bytes, int16View } from 'rxvoice/audio';
-import { sentJson, startSandbox, type Sandbox } from '../../samples/sandbox/index.ts';
-import { decodeSamples, encodeText } from '../../samples/sandbox/modem.ts';
-
-const key = 'sandbox-key';
-const words = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-
-/** A text as the agent's ears take it, with silence that ends the turn, in frames of 20 ms. */
-function spoken(text: string): AudioChunk[] {
-  const tones = encodeText(text, 16_000);
-  const samples = new Int16Array(tones.length + 16_000);
-  samples.set(tones);
-  const metadata = { encoding: 'linear16', sampleRate: 16_000, channels: 1 } as const;
-  return Array.from({ length: Math.floor(samples.length / 320) }, (_, frame) => ({
-    data: int16Bytes(samples.slice(frame * 320, (frame + 1) * 320)),
-    metadata,
-  }));
-}
-
-async function failure(promise: Promise<unknown>): Promise<VoiceError> {
-  try {
-    await promise;
-  } catch (error) {
-    if (VoiceError.is(error)) return error;
-  }
-  throw new Error('it did not fail as it should');
-}
+import { filter, firstValueFrom } from 'rxjs';
+import { OmicronAgent } from 'rxvoice';
+import type { OmicronAgentConfig } from 'rxvoice';
+import { sentJson, startSandbox } from '../../samples/sandbox/index.ts';
+import { AgentRig, key, words } from './support/agents.ts';
+import { TestCaller } from './support/caller.ts';
 
 describe('OmicronAgent in the sandbox', () => {
-  let sandbox: Sandbox;
-  const agents: OmicronAgent[] = [];
-  beforeAll(async () => {
-    sandbox = await startSandbox();
-  });
-  afterEach(async () => {
-    await Promise.all(agents.splice(0).map((agent) => agent.dispose()));
-    sandbox.clearFaults();
-    sandbox.clearRecords();
-  });
-  afterAll(() => sandbox.close());
-
-  const refusals = (): string[] => sandbox.records('omicron-agent').flatMap(({ refusal = [] }) => refusal);
-
-  async function ready(config: OmicronAgentConfig = {}) {
-    const agent = new OmicronAgent({ apiKey: key, endpoint: sandbox.endpoints.omicronAgent, ...config });
-    const errors: VoiceError[] = [];
-    const events: ConnectionEvent[] = [];
-    const audio: AudioChunk[] = [];
-    const said: string[] = [];
-    const order: string[] = [];
-    agent.errors$.subscribe((error) => errors.push(error));
-    agent.connection$.subscribe((event) => events.push(event));
-    agent.audio$.subscribe((chunk) => {
-      if (order.at(-1) !== 'audio') order.push('audio');
-      audio.push(chunk);
-    });
-    agent.transcripts$.subscribe(({ isFinal }) => {
-      if (isFinal) order.push('words');
-    });
-    agent.conversation$.subscribe(({ role, text }) => said.push(`${role}: ${text}`));
-    agents.push(agent);
-    await agent.initialize();
-    const hear = (): string => {
-      const samples = Int16Array.from(audio.flatMap(({ data }) => [...int16View(data)]));
-      return decodeSamples(samples, 24_000).text.trim();
-    };
-    const replied = (): Promise<void> => firstValueFrom(agent.audioDone$);
-    const tell = (text: string): void => {
-      for (const chunk of spoken(text)) agent.sendAudio(chunk);
-    };
-    return {
-      agent,
-      errors,
-      events,
-      audio,
-      said,
-      order,
-      hear,
-      replied,
-      tell,
-      types: () => events.map(({ type }) => type),
-    };
-  }
+  const rig = new AgentRig<OmicronAgent, OmicronAgentConfig>(
+    'omicron-agent',
+    (sandbox, config) => new OmicronAgent({ apiKey: key, endpoint: sandbox.endpoints.omicronAgent, ...config }),
+  );
 
   it('hears and speaks every word, and tells each question before its answer, however late its words come', async () => {
-    const { agent, said, order, hear, replied, tell, errors } = await ready();
+    const { agent, said, order, hear, replied, tell, errors } = await rig.ready();
     await agent.connect();
     for (const text of ['say the quick brown fox', 'say jumps over']) {
       const done = replied();
@@ -102,56 +28,54 @@ describe('OmicronAgent in the sandbox', () => {
     ]);
     expect(order).toEqual(['words', 'audio', 'words', 'audio']);
     expect(hear().toLowerCase()).toMatch(/^the quick brown fox\W?jumps over\W?$/);
-    expect([errors, refusals()]).toEqual([[], []]);
+    expect(errors).toEqual([]);
   });
 
   it('takes a turn that the application begins and ends, and none that it does not', async () => {
-    const { agent, said, replied, tell } = await ready({ turnDetection: false });
+    const { agent, said, replied, tell } = await rig.ready({ turnDetection: false });
     await agent.connect();
     tell('say nothing of this');
     agent.startTurn();
     const done = replied();
-    for (const chunk of spoken('say over')) agent.sendAudio(chunk);
+    tell('say over');
     agent.endTurn();
     await done;
     expect(said.map((each) => each.toLowerCase())).toEqual([
       expect.stringMatching(/^user: say over/),
       expect.stringMatching(/^assistant: over/),
     ]);
-    expect(refusals()).toEqual([]);
   });
 
   it('greets, through a proxy and without a credential', async () => {
-    const { agent, replied, hear } = await ready({
+    const { agent, replied, hear } = await rig.ready({
       apiKey: '',
-      proxyUrl: sandbox.proxies.omicronAgent,
+      proxyUrl: rig.sandbox.proxies.omicronAgent,
       greeting: 'Good day.',
     });
     const done = replied();
     await agent.connect();
     await done;
     expect(hear()).toBe('Good day.');
-    expect(refusals()).toEqual([]);
   });
 
   it('connects with a short-lived token, which a browser fetches', async () => {
     const token = async (): Promise<string> => {
       const headers = { 'x-goog-api-key': key };
-      const url = `${sandbox.endpoints.omicronAgent}/v1alpha/auth_tokens`;
+      const url = `${rig.sandbox.endpoints.omicronAgent}/v1alpha/auth_tokens`;
       const response = await fetch(url, { method: 'POST', headers, body: '{}' });
       return ((await response.json()) as { name: string }).name;
     };
-    const { agent, types } = await ready({ apiKey: token });
+    const { agent, types } = await rig.ready({ apiKey: token });
     await agent.connect();
-    expect([types(), refusals()]).toEqual([['connecting', 'connected'], []]);
-    expect(sandbox.records('omicron-agent')[0]?.path).toContain(
+    expect(types()).toEqual(['connecting', 'connected']);
+    expect(rig.sandbox.records('omicron-agent')[0]?.path).toContain(
       'v1alpha.GenerativeService.BidiGenerateContentConstrained',
     );
   });
 
   it('is refused with a wrong credential, for good, in the words of the service', async () => {
-    const { agent, types } = await ready({ apiKey: 'wrong-key-canary' });
-    const { code, recoverable, cause } = await failure(agent.connect());
+    const { agent, types } = await rig.ready({ apiKey: 'wrong-key-canary' });
+    const { code, recoverable, cause } = await rig.failure(agent.connect());
     expect([code, recoverable, (cause as Error).message]).toEqual([
       ...['unauthorized', false, 'API key not valid. Please pass a valid API key.'],
     ]);
@@ -159,17 +83,17 @@ describe('OmicronAgent in the sandbox', () => {
   });
 
   it('is refused a model that there is not, and settings that the service does not take, in its words', async () => {
-    const { agent } = await ready({ model: 'gemini-9' });
-    expect(await failure(agent.connect())).toMatchObject({ code: 'configuration', recoverable: false });
-    const { agent: other } = await ready({ extraBody: { temperature: 1 } });
-    const { code, message } = await failure(other.connect());
+    const { agent } = await rig.ready({ model: 'gemini-9' });
+    expect(await rig.failure(agent.connect())).toMatchObject({ code: 'configuration', recoverable: false });
+    const { agent: other } = await rig.ready({ extraBody: { temperature: 1 } });
+    const { code, message } = await rig.failure(other.connect());
     expect([code, message.includes('setup.temperature is not a known field')]).toEqual(['configuration', true]);
   });
 
   it('calls functions, its own and those of onFunctionCall, and speaks of their results in the same reply', async () => {
     const seen: unknown[] = [];
     const location = { type: 'object', properties: { location: { type: 'string' } }, required: ['location'] };
-    const { agent, said, replied, audio } = await ready({
+    const { agent, said, replied, audio } = await rig.ready({
       tools: [
         { name: 'get_weather', parameters: location, execute: (args) => (seen.push(args), { sky: 'sunny' }) },
         { name: 'get_traffic' },
@@ -183,11 +107,10 @@ describe('OmicronAgent in the sandbox', () => {
     expect(new Set(seen)).toEqual(new Set([{ location: 'Paris' }, 'get_traffic']));
     expect(said.slice(1)).toEqual(['assistant: One moment.', expect.stringMatching(/dense.*sunny|sunny.*dense/)]);
     expect(new Set(audio.map(({ utteranceId }) => utteranceId))).toEqual(new Set(['reply-1']));
-    expect(refusals()).toEqual([]);
   });
 
   it('tells a result silently, and stops a call that the user speaks over', async () => {
-    const { agent, said, replied, types } = await ready({
+    const { agent, said, replied, types } = await rig.ready({
       functionBehavior: 'blocking',
       onFunctionCall: () => new Promise(() => undefined),
     });
@@ -202,12 +125,12 @@ describe('OmicronAgent in the sandbox', () => {
     agent.injectUserMessage('say never mind');
     await done;
     expect([ends, said.at(-1)?.toLowerCase()]).toEqual([['cancelled'], expect.stringMatching(/never mind/)]);
-    expect([types(), refusals()]).toEqual([['connecting', 'connected'], []]);
+    expect(types()).toEqual(['connecting', 'connected']);
   });
 
   it('new settings are on a new connection, which resumes the session', async () => {
     const say = (text: string): string => `sandbox: {"rules":[{"when":"who are you","say":"${text}"}]}`;
-    const { agent, said, replied, types, errors } = await ready({
+    const { agent, said, replied, types, errors } = await rig.ready({
       instructions: say('I am the first.'),
       voice: 'Kore',
     });
@@ -229,31 +152,31 @@ describe('OmicronAgent in the sandbox', () => {
       'assistant: I am the second.',
       expect.stringContaining('Ada'),
     ]);
-    const [, [setup]] = sandbox.records('omicron-agent').map(sentJson) as [
+    const [, [setup]] = rig.sandbox.records('omicron-agent').map(sentJson) as [
       unknown[],
       [{ setup: { sessionResumption: object } }],
     ];
     expect(Object.keys(setup.setup.sessionResumption)).toEqual(['handle']);
-    expect([types().slice(2), errors, refusals()]).toEqual([['reconnecting', 'connected'], [], []]);
+    expect([types().slice(2), errors]).toEqual([['reconnecting', 'connected'], []]);
   });
 
   it('goes on after a lost connection with the conversation, and asks again what was not answered', async () => {
-    const { agent, said, replied, types, errors } = await ready({
+    const { agent, said, replied, types, errors } = await rig.ready({
       context: { messages: [{ role: 'user', content: 'My name is Ada.' }] },
     });
-    sandbox.setFault('omicron-agent', { kind: 'dropAfter', messages: 2, times: 1 });
+    rig.sandbox.setFault('omicron-agent', { kind: 'dropAfter', messages: 2, times: 1 });
     await agent.connect();
     const done = replied();
     agent.injectUserMessage('what is my name');
     await done;
     expect(said).toEqual(['user: what is my name', expect.stringContaining('Ada')]);
     expect(types()).toEqual(['connecting', 'connected', 'reconnecting', 'connected']);
-    expect([errors.every(({ recoverable }) => recoverable), refusals()]).toEqual([true, []]);
+    expect(errors.every(({ recoverable }) => recoverable)).toBe(true);
   });
 
   it('leaves before the service ends the connection, and nothing is lost', async () => {
     await using short = await startSandbox({ limits: { omicronAgentSessionMs: 1_000 } });
-    const { agent, said, replied, types, errors } = await ready({ endpoint: short.endpoints.omicronAgent });
+    const { agent, said, replied, types, errors } = await rig.ready({ endpoint: short.endpoints.omicronAgent });
     await agent.connect();
     const leaving = firstValueFrom(agent.connection$.pipe(filter(({ type }) => type === 'reconnecting')));
     const ask = async (text: string): Promise<void> => {
@@ -275,49 +198,22 @@ describe('a pipeline with OmicronAgent', () => {
   it('talks, is interrupted, plays nothing that comes late, and remembers what was heard', async () => {
     // Twice the speed of sound: the service is still speaking when it is interrupted.
     await using sandbox = await startSandbox({ realtimeFactor: 2 });
-    const line = new Subscription();
-    const input = new BufferInput();
-    const output = new NullOutput();
     const agent = new OmicronAgent({ apiKey: key, endpoint: sandbox.endpoints.omicronAgent });
-    await using pipeline = new Pipeline({ providers: [input, agent, output] });
-    const events: VoiceEvent[] = [];
-    const heard: AudioChunk[] = [];
-    line.add(pipeline.events$.subscribe((event) => events.push(event)));
-    line.add(output.heard$.subscribe((chunk) => heard.push(chunk)));
-    await pipeline.start();
-    let tones = new Int16Array(0);
-    line.add(
-      timer(0, 20).subscribe(() => {
-        const frame = new Int16Array(320);
-        frame.set(tones.subarray(0, 320));
-        tones = tones.subarray(320);
-        input.push(int16Bytes(frame));
-      }),
-    );
-    const next = <T extends VoiceEvent['type']>(type: T): Promise<VoiceEvent<T>> =>
-      firstValueFrom(pipeline.events$.pipe(filter((event) => event.type === type))) as Promise<VoiceEvent<T>>;
-
-    const speaking = next('speech.started');
-    tones = encodeText('tell a story', 16_000);
+    await using caller = new TestCaller(sandbox, {}, [agent]);
+    const { events, pipeline } = caller;
+    await caller.connect();
+    const speaking = caller.next('speech.started');
+    caller.say('tell a story');
     await speaking;
-    // Heard on the output's own clock: a busy machine may hold it up.
-    await firstValueFrom(
-      output.heard$.pipe(
-        scan((samples, { data }) => samples + int16View(data).length, 0),
-        filter((samples) => samples >= 1.5 * 24_000),
-      ),
-    );
-    const ended = next('speech.ended');
-    tones = encodeText('what did you say', 16_000);
+    await caller.hears(1_500);
+    const ended = caller.next('speech.ended');
+    caller.say('what did you say');
     const { interrupted, heardText, text } = await ended;
     const { at } = events.filter((event) => event.type === 'speech.ended').at(-1) ?? { at: 0 };
-    const answered = await next('speech.ended');
+    const answered = await caller.next('speech.ended');
     expect([interrupted, text.includes(' late')]).toEqual([true, false]);
     expect(text.length).toBeGreaterThanOrEqual(heardText.length);
-    const samples = Int16Array.from(
-      heard.filter(({ timestamp = 0 }) => timestamp < at).flatMap(({ data }) => [...int16View(data)]),
-    );
-    const audible = words(decodeSamples(samples, 24_000).text);
+    const audible = words(caller.readBack(0, at));
     const remembered = words(heardText);
     expect(audible.slice(0, remembered.length)).toEqual(remembered);
     // Its transcript comes in pieces beside the audio: where a word sounds is an estimate.
@@ -325,7 +221,6 @@ describe('a pipeline with OmicronAgent', () => {
     // The service remembers what it has sent: the beginning of its story.
     const recalled = words(answered.text);
     expect(recalled.slice(0, remembered.length)).toEqual(remembered);
-    line.unsubscribe();
     await pipeline.dispose();
     const told = events.filter(({ type }) => type === 'usage').flatMap((event) => ('tokens' in event ? [event] : []));
     expect(told).toMatchObject([{ role: 'llm', provider: 'OmicronAgent', tokens: { outputAudioTokens: 20 } }]);
