@@ -212,8 +212,8 @@ const lessIndented = {
   },
 };
 
-/** What runs on servers. */
-const ofServers = /^(?:proxy|opentelemetry|providers\/platform)\//;
+/** What runs on servers, also what an outgoing call on a phone line needs. */
+const ofServers = /^(?:proxy|opentelemetry|providers\/platform|features\/answering)\/|^transport\/\w+-node\.js$/;
 
 /** Rooms of which a program uses most, and no page anything: one file each. */
 const whole = ['testing', 'evaluation', 'nats'];

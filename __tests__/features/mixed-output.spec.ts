@@ -3,12 +3,14 @@ import fc from 'fast-check';
 import { int16Bytes } from 'rxvoice/audio';
 import { Loop } from '../../lib/features/background-loop.ts';
 import {
-  followMixing,
   mixInto,
+  rest,
+  speech,
+  spoken,
   unmixed,
+  withMix,
   type Mix,
   type Mixing,
-  type MixingInput,
 } from '../../lib/features/mixed-output.ts';
 import { eachEffect } from '../../lib/stream/fold.ts';
 
@@ -34,8 +36,7 @@ class World {
   /** Whether the application has the output, or nothing should be heard. */
   isLeft = true;
 
-  take(input: MixingInput): void {
-    const step = followMixing(this.mixing, input, this.heardMs);
+  take(step: ReturnType<typeof rest>): void {
     this.mixing = step[0];
     eachEffect(step, (effect) => {
       expect(this.plays).toBe(effect === 'begin' ? 'nothing' : 'background');
@@ -51,7 +52,7 @@ class World {
 
   speech(): void {
     if (this.plays === 'speech') return;
-    this.take({ type: 'speech' });
+    this.take(speech(this.mixing, this.heardMs));
     expect(this.plays).toBe('nothing');
     this.enter('speech');
     expect(this.mixing.spokenMs).toBe(0);
@@ -63,7 +64,7 @@ class World {
     // The output is free before the background takes it; it still reports what was heard.
     this.plays = 'nothing';
     this.isLeft = false;
-    this.take({ type: 'spoken' });
+    this.take(spoken(this.mixing, heardMs));
     expect(this.mixing.spokenMs).toBe(heardMs);
     if (this.mixing.plays === 'nothing') this.enter('nothing');
   }
@@ -92,7 +93,7 @@ const move = fc.oneof(
     .map((mix) =>
       op(`sound ${JSON.stringify(mix)}`, (world) => {
         world.isLeft = false;
-        world.take({ type: 'sound', mix });
+        world.take(withMix(world.mixing, mix, world.heardMs));
       }),
     ),
   fc.constant(op('speech', (world) => world.speech())),
@@ -100,7 +101,7 @@ const move = fc.oneof(
   fc.constant(
     op('rest', (world) => {
       world.isLeft = true;
-      world.take({ type: 'rest' });
+      world.take(rest(world.mixing, world.heardMs));
     }),
   ),
   fc.integer({ min: 1, max: 100 }).map((ms) => op(`feed ${ms}`, (world) => world.feed(ms))),
@@ -122,14 +123,14 @@ describe('an output that mixes', () => {
 });
 
 describe('mixInto()', () => {
-  const speech = (length: number): Float32Array<ArrayBuffer> =>
+  const tone = (length: number): Float32Array<ArrayBuffer> =>
     Float32Array.from({ length }, (_, index) => Math.sin(index / 7));
 
   it('gives the same samples whatever the frames', () => {
     const mixing: Mixing = { ...unmixed, mix: mixOf({ ambience }), plays: 'speech' };
     fc.assert(
       fc.property(fc.array(fc.nat(400), { maxLength: 20 }), (lengths) => {
-        const whole = speech(lengths.reduce((sum, length) => sum + length, 0));
+        const whole = tone(lengths.reduce((sum, length) => sum + length, 0));
         const parts = whole.slice();
         const loops = mixInto(whole, mixing, format);
         let at = 0;

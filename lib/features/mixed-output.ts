@@ -35,15 +35,6 @@ export interface Mixing {
   readonly spokenMs: number;
 }
 
-/** Inputs of an output that mixes. */
-export type MixingInput =
-  /** The background from now on. */
-  | { readonly type: 'sound'; readonly mix: Mix | undefined }
-  /** A speech begins, or has left the output. */
-  | { readonly type: 'speech' | 'spoken' }
-  /** Leaves the output until the next speech or background. */
-  | { readonly type: 'rest' };
-
 /** What happens to the background's own play. */
 export type MixingEffect = 'begin' | 'end';
 
@@ -59,33 +50,29 @@ export const unmixed: Mixing = {
 };
 
 /**
- * Folds an input into the state of an output that mixes: its next state and effects. Pure.
+ * The background from now on: it plays where nothing else does. Pure, as the other transitions.
  *
  * @param heardMs - How much the output has played of what plays, in milliseconds.
  */
-export function followMixing(mixing: Mixing, input: MixingInput, heardMs: number): MixingStep {
-  switch (input.type) {
-    case 'sound':
-      return settle({ ...mixing, mix: input.mix }, heardMs);
-    case 'speech': {
-      const [idle, ...effects] = rest(mixing, heardMs);
-      return [{ ...idle, plays: 'speech', from: idle.loops.at, spokenMs: 0 }, ...effects];
-    }
-    case 'spoken':
-      return settle({ ...leave(mixing, heardMs), spokenMs: heardMs }, heardMs);
-    case 'rest':
-      return rest(mixing, heardMs);
-  }
+export function withMix(before: Mixing, mix: Mix | undefined, heardMs: number): MixingStep {
+  const mixing = { ...before, mix };
+  if (!mix?.ambience && !mix?.thinking) return rest(mixing, heardMs);
+  return mixing.plays === 'nothing' ? [{ ...mixing, plays: 'background', from: mixing.loops.at }, 'begin'] : [mixing];
 }
 
-/** Lets the background play where nothing else does, and only if there is one. */
-function settle(mixing: Mixing, heardMs: number): MixingStep {
-  if (!mixing.mix?.ambience && !mixing.mix?.thinking) return rest(mixing, heardMs);
-  if (mixing.plays !== 'nothing') return [mixing];
-  return [{ ...mixing, plays: 'background', from: mixing.loops.at }, 'begin'];
+/** A speech begins. */
+export function speech(mixing: Mixing, heardMs: number): MixingStep {
+  const [idle, ...effects] = rest(mixing, heardMs);
+  return [{ ...idle, plays: 'speech', from: idle.loops.at, spokenMs: 0 }, ...effects];
 }
 
-function rest(mixing: Mixing, heardMs: number): MixingStep {
+/** A speech has left the output. */
+export function spoken(mixing: Mixing, heardMs: number): MixingStep {
+  return withMix({ ...leave(mixing, heardMs), spokenMs: heardMs }, mixing.mix, heardMs);
+}
+
+/** The background leaves the output, until the next speech or background. */
+export function rest(mixing: Mixing, heardMs: number): MixingStep {
   return mixing.plays === 'background' ? [leave(mixing, heardMs), 'end'] : [mixing];
 }
 
@@ -159,13 +146,13 @@ export class MixedOutput {
 
   /** Sets the background from now on. */
   sound(mix: Mix | undefined): void {
-    this.#take({ type: 'sound', mix });
+    this.#take(withMix(this.#mixing, mix, this.#output.positionMs));
   }
 
   /** Plays speech, with the background under it. */
   play(audio$: ObservableInput<AudioChunk>): Observable<PlaybackEvent> {
     return new Observable((subscriber) => {
-      this.#take({ type: 'speech' });
+      this.#take(speech(this.#mixing, this.#output.positionMs));
       let format: AudioMetadata | undefined;
       let carry: PcmCarry | undefined;
       const mix = (chunk: AudioChunk): AudioChunk => {
@@ -181,7 +168,7 @@ export class MixedOutput {
       subscriber.add(() => {
         const heardMs = this.#output.positionMs;
         playing.unsubscribe();
-        this.#take({ type: 'spoken' }, heardMs);
+        this.#take(spoken(this.#mixing, heardMs));
       });
       playing.add(
         this.#output.play(mixed$).subscribe({
@@ -198,13 +185,13 @@ export class MixedOutput {
 
   /** Stays silent until the next speech, or `sound()`. */
   stop(): void {
-    this.#take({ type: 'sound', mix: undefined });
+    this.sound(undefined);
     this.#output.stop();
   }
 
   /** Leaves the output to what the application itself plays. */
   enqueue(chunk: AudioChunk): void {
-    this.#take({ type: 'rest' });
+    this.#take(rest(this.#mixing, this.#output.positionMs));
     this.#output.enqueue(chunk);
   }
 
@@ -212,11 +199,10 @@ export class MixedOutput {
   async flush(): Promise<void> {
     if (this.#mixing.plays === 'background') return;
     await this.#output.flush();
-    this.#take({ type: 'sound', mix: this.#mixing.mix });
+    this.sound(this.#mixing.mix);
   }
 
-  #take(input: MixingInput, heardMs: number = this.#output.positionMs): void {
-    const step = followMixing(this.#mixing, input, heardMs);
+  #take(step: MixingStep): void {
     this.#mixing = step[0];
     eachEffect(step, (effect) => (effect === 'begin' ? this.#begin() : this.#alone.unsubscribe()));
   }

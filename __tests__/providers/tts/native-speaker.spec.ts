@@ -18,7 +18,7 @@ const pieceOf = (text: string): NativePiece => ({ text, durationMs: text.length 
 
 /** A play, and a browser that does what the play asks for. */
 class World {
-  play: NativePlay = newNativePlay(false);
+  play: NativePlay = newNativePlay;
   at = 0;
   /** The current utterance: the last word that was reported is its `word`-th character. */
   utterance: { readonly text: string; readonly isStarted: boolean; readonly word: number } | undefined;
@@ -41,9 +41,9 @@ class World {
     this.play = step[0];
     eachEffect(step, (effect) => {
       if (effect.type === 'event') this.tell(effect.event);
-      else if (effect.type === 'speak') this.speak(effect.text);
-      else if (effect.type === 'silence') this.utterance = undefined;
-      else this.isVoicePaused = effect.type === 'voice.pause';
+      else if (effect.type !== 'speak') this.isVoicePaused = effect.type === 'pause';
+      else if (effect.text === undefined) this.utterance = undefined;
+      else this.speak(effect.text);
     });
     const { isPaused } = this.play;
     expect(this.positionMs).toBeGreaterThanOrEqual(0);
@@ -174,7 +174,7 @@ describe('a pause', () => {
     world.say('One two.', true);
     expect(world.texts).toEqual([]);
     const [, ...effects] = followNativePlay(world.play, { type: 'resume' }, 0);
-    expect(effects.map(({ type }) => type)).toEqual(['voice.resume', 'speak', 'event']);
+    expect(effects.map(({ type }) => type)).toEqual(['resume', 'speak', 'event']);
   });
 
   it('that the voice cannot keep lasts, though the next voice could', () => {
@@ -206,7 +206,7 @@ describe('a pause', () => {
     world.pass(5 * msPerCharacter);
     const [, ...effects] = followNativePlay(world.play, { type: 'pause' }, world.at);
     expect(effects).toEqual([
-      { type: 'silence' },
+      { type: 'speak', text: undefined },
       { type: 'event', event: { type: 'paused', positionMs: 5 * msPerCharacter } },
     ]);
   });

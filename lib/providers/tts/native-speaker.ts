@@ -58,24 +58,28 @@ export type NativePlayInput =
 /** What the speaker carries out. */
 export type NativePlayEffect =
   | { readonly type: 'event'; readonly event: PlaybackEvent }
-  /** Ends the current utterance, and speaks this one. */
-  | { readonly type: 'speak'; readonly text: string }
-  /** Ends the current utterance. */
-  | { readonly type: 'silence' }
+  /** Ends the current utterance, and speaks this one, if any. */
+  | { readonly type: 'speak'; readonly text: string | undefined }
   /** The browser's own. */
-  | { readonly type: 'voice.pause' | 'voice.resume' };
+  | { readonly type: 'pause' | 'resume' };
 
 type PlayStep = Step<NativePlay, NativePlayEffect>;
 
 const nothing: NativePiece = { text: '', durationMs: 0 };
 
 /** The state before the first piece. */
-export function newNativePlay(breaks: boolean): NativePlay {
-  return {
-    ...{ doneMs: 0, piece: nothing, known: { ms: 0, at: 0, maxMs: 0 }, from: undefined, index: 0 },
-    ...{ isStarted: false, isSpeaking: false, isPaused: false, isVoicePaused: false, breaks },
-  };
-}
+export const newNativePlay: NativePlay = {
+  doneMs: 0,
+  piece: nothing,
+  known: { ms: 0, at: 0, maxMs: 0 },
+  from: undefined,
+  index: 0,
+  isStarted: false,
+  isSpeaking: false,
+  isPaused: false,
+  isVoicePaused: false,
+  breaks: false,
+};
 
 /**
  * The position of a play, in milliseconds: the browser reports it only at each word, and not with every voice. In between
@@ -132,14 +136,15 @@ function pause(play: NativePlay, at: number): PlayStep {
   const { breaks, piece } = play;
   const ms = nativePosition(play, at) - play.doneMs;
   const paused = { ...play, known: { ...play.known, ms, at }, index: wordAt(piece, ms), isPaused: true };
-  const next = breaks ? { ...paused, from: undefined } : { ...paused, isVoicePaused: true };
-  return [next, { type: breaks ? 'silence' : 'voice.pause' }, told('paused', next, at)];
+  return breaks
+    ? [{ ...paused, from: undefined }, { type: 'speak', text: undefined }, told('paused', paused, at)]
+    : [{ ...paused, isVoicePaused: true }, { type: 'pause' }, told('paused', paused, at)];
 }
 
 function resume(play: NativePlay, at: number): PlayStep {
   const resumed = { ...play, known: { ...play.known, at }, isPaused: false, isVoicePaused: false };
   // It may have been paused before the voice was known.
-  const voice: readonly NativePlayEffect[] = play.isVoicePaused ? [{ type: 'voice.resume' }] : [];
+  const voice: readonly NativePlayEffect[] = play.isVoicePaused ? [{ type: 'resume' }] : [];
   const [next, ...effects]: PlayStep = play.from === undefined && play.piece !== nothing ? speak(resumed) : [resumed];
   return [next, ...voice, ...effects, told('resumed', next, at)];
 }
@@ -175,7 +180,7 @@ export class NativeSpeaker {
   readonly #options: NativeSpeakerOptions;
   /** The texts of the piece's utterances; `undefined` ends one. */
   readonly #texts$ = new Subject<string | undefined>();
-  #play: NativePlay = newNativePlay(breaksWhenPaused(undefined));
+  #play: NativePlay = { ...newNativePlay, breaks: breaksWhenPaused(undefined) };
 
   constructor(options: NativeSpeakerOptions) {
     this.#options = options;
@@ -201,17 +206,9 @@ export class NativeSpeaker {
     );
   }
 
-  pause(): void {
-    this.#take({ type: 'pause' });
-  }
-
-  resume(): void {
-    this.#take({ type: 'resume' });
-  }
-
-  /** Everything was spoken. */
-  finish(): void {
-    this.#take({ type: 'finish' });
+  /** `finish`: everything was spoken. */
+  command(type: 'pause' | 'resume' | 'finish'): void {
+    this.#take({ type });
   }
 
   #take(input: NativePlayInput): void {
@@ -221,22 +218,9 @@ export class NativeSpeaker {
   }
 
   readonly #enact = (effect: NativePlayEffect): void => {
-    switch (effect.type) {
-      case 'event':
-        this.#options.emit(effect.event);
-        break;
-      case 'speak':
-        this.#texts$.next(effect.text);
-        break;
-      case 'silence':
-        this.#texts$.next(undefined);
-        break;
-      case 'voice.pause':
-        globalThis.speechSynthesis.pause();
-        break;
-      case 'voice.resume':
-        globalThis.speechSynthesis.resume();
-    }
+    if (effect.type === 'event') this.#options.emit(effect.event);
+    else if (effect.type === 'speak') this.#texts$.next(effect.text);
+    else globalThis.speechSynthesis[effect.type]();
   };
 
   #now(): number {

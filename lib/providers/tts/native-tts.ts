@@ -226,7 +226,7 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
           .subscribe({
             error: (error: unknown) => subscriber.error(error),
             complete: () => {
-              if (!wasStopped) speaker.finish();
+              if (!wasStopped) speaker.command('finish');
               subscriber.complete();
             },
           }),
@@ -252,12 +252,12 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
 
   /** Silences playback until `resume()`; the browser may finish the word. */
   pause(): void {
-    this.#speaker?.pause();
+    this.#speaker?.command('pause');
   }
 
   /** Continues where it was; on Android, on Linux and with remote voices, from the start of the word. */
   resume(): void {
-    this.#speaker?.resume();
+    this.#speaker?.command('resume');
   }
 
   /** Adds text for {@link NativeTTS.finalize} to speak. */
