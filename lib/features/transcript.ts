@@ -11,7 +11,7 @@ export interface TranscriptLine {
   readonly speaker: 'agent' | 'user';
   /** What was said; for the agent, what was heard. */
   readonly text: string;
-  /** The full text, if the agent was interrupted. */
+  /** What else the agent would have said, if it was interrupted. */
   readonly unheard?: string;
   /** Whether it has ended and is in the history. */
   readonly isFinal: boolean;

@@ -1,5 +1,5 @@
 // Slow: calls at the speed of sound.
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { Kit } from '../../../samples/recipes/kit.ts';
 import { startSandbox } from '../../../samples/sandbox/index.ts';
 import { hasNats } from '../../integration/support/nats.ts';
@@ -36,6 +36,8 @@ const shows: Readonly<Record<string, readonly RegExp[]>> = {
     /^user: Say the line is clear\.$/im,
     /^agent: the…$/im,
     /^agent: the line is clear\.*$/im,
+    /^agent: one…$/m,
+    /^agent: one two\.\nnot heard: three four five six$/m,
   ],
   '05-cached-speech': [
     /^asked: hello, one moment$/m,
@@ -144,6 +146,18 @@ describe('recipes', () => {
 
   it('are all run here', () => {
     expect(files).toEqual(Object.keys(shows).sort());
+  });
+
+  // A whole call takes more.
+  it.each(files.filter((file) => file !== '20-booking'))('%s is short, and written as applications are', (file) => {
+    const source = readFileSync(`samples/recipes/${file}.ts`, 'utf8');
+    const length = source.trimEnd().split('\n').length;
+    expect(length).toBeGreaterThanOrEqual(20);
+    expect(length).toBeLessThanOrEqual(60);
+    const ours = [...source.matchAll(/from '(\.[^']*)'/g)].map(([, path = '']) => path);
+    expect(ours.filter((path) => !/^(\.\/kit|\.\.\/sandbox\/[\w-]+|\.\.\/phone\/nats-server)\.ts$/.test(path))).toEqual(
+      [],
+    );
   });
 
   // It needs a nats-server.
