@@ -1,7 +1,7 @@
 /**
  * What an application pays: minified and gzipped browser bundles of `dist` (benchmarks P19 to P21, P28). Counted is what the
  * page loads at first; what the library loads later, on demand, is named beside it. A figure above its gate fails, and so
- * does a feature that the combination does not import and yet loads, at first or later.
+ * does a feature that the combination does not import and yet loads, at first or later, and a hook for one that grows.
  * `--json` prints the figures, `--files` also what the combination is made of; `--limited` leaves out what has no limit.
  */
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
@@ -11,6 +11,7 @@ import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { rowOf } from '../bench/rows.ts';
 import { bundlers } from './bundlers.mjs';
+import { hooks } from './features.mjs';
 import { root } from './lib.mjs';
 
 /** What fails (`gate`) and what the project aims at (`goal`), in bytes: the table of benchmarks says so. */
@@ -44,16 +45,22 @@ const packagesLater = {
   },
 };
 
-/** Bytes, gzipped, of what a page loads at first, as esbuild splits an application that uses these names and files. */
-async function measure(names, external = [], own = []) {
+/**
+ * Bytes, gzipped, of what a page loads at first, as esbuild splits an application that uses these names and files.
+ *
+ * @param from - `lib` for the sources, which have the files that `dist` packs.
+ */
+async function measure(names, external = [], own = [], from = 'dist') {
+  const index = from === 'lib' ? './lib/index.ts' : './dist/index.js';
   const contents = [
-    ...(names.length > 0 ? [`export { ${names.join(', ')} } from './dist/index.js';`] : []),
+    ...(names.length > 0 ? [`export { ${names.join(', ')} } from '${index}';`] : []),
     ...own.map((file, at) => `export * as own${at} from './${file}';`),
   ].join('\n');
   const { outputFiles, metafile } = await build({
     stdin: { contents, resolveDir: root },
     ...{ bundle: true, splitting: true, minify: true, format: 'esm', platform: 'browser', target: 'es2022' },
     ...{ logLevel: 'error', write: false, metafile: true, outdir: 'out', external },
+    ...(from === 'lib' && { conditions: ['rxvoice-source'] }),
     plugins: [packagesLater],
   });
   const code = new Map(Object.keys(metafile.outputs).map((name, at) => [name, outputFiles[at].text]));
@@ -84,11 +91,12 @@ async function measure(names, external = [], own = []) {
   for (const name of all) {
     for (const { path } of metafile.outputs[name].imports) if (metafile.outputs[path]) all.add(path);
   }
-  const strays = [...all]
+  const loaded = [...all]
     .flatMap((name) => Object.entries(metafile.outputs[name].inputs))
-    .filter(([file, { bytesInOutput }]) => bytesInOutput > 0 && features.test(file))
-    .map(([file]) => file);
-  return { bytes: bytes.length, later: [...new Set(later)], files, features: [...new Set(strays)] };
+    .map(([file, { bytesInOutput }]) => ({ file, bytes: bytesInOutput }))
+    .filter((each) => each.bytes > 0);
+  const strays = loaded.map(({ file }) => file).filter((file) => features.test(file));
+  return { bytes: bytes.length, later: [...new Set(later)], files, loaded, features: [...new Set(strays)] };
 }
 
 if (!existsSync(join(root, 'dist/index.js'))) throw new Error('There is no dist: npm run build');
@@ -157,6 +165,17 @@ for (const [name, file] of Object.entries(probes)) {
   const { features: seen } = await measure([...combination, name], ['rxjs']);
   if (!seen.includes(file)) faults.push(`${file} is not seen where ${name} is imported`);
 }
+// What it has for them all the same.
+const sources = await measure(combination, ['rxjs'], [], 'lib');
+const hooked = hooks.map(({ file, chunk, most, why }) => {
+  const found = sources.loaded.filter((each) => each.file === file);
+  const bytes = found.reduce((sum, each) => sum + each.bytes, 0);
+  if (!own.loaded.some((each) => each.file === chunk)) faults.push(`${chunk}, which brings ${file}, is not seen`);
+  const isFirst = own.files.some((each) => each.file === chunk);
+  if (isFirst) faults.push(`${file} is loaded with the page`);
+  if (bytes === 0 || bytes > most) faults.push(`${file} takes ${bytes} bytes, and may take ${most}`);
+  return `  ${file}: ${isFirst ? `${bytes} bytes at first` : `0 bytes at first, ${bytes} later`}: ${why}`;
+});
 
 const failed = rows.filter(({ bytes, gate = Infinity }) => bytes > gate);
 if (process.argv.includes('--json')) {
@@ -172,6 +191,7 @@ if (process.argv.includes('--json')) {
   }
   const checked = 'a pipeline loads nothing of the features that it does not import, at first or later';
   for (const line of faults.length > 0 ? faults.map((fault) => `✗ ${fault}`) : [`✓ ${checked}`]) console.log(line);
+  console.log(['hooks for such features, in every pipeline, minified:', ...hooked].join('\n'));
   if (process.argv.includes('--files')) {
     console.log('\nThe combination without RxJS, minified bytes by file:');
     for (const { file, bytes } of own.files) console.log(`${String(bytes).padStart(7)}  ${file}`);

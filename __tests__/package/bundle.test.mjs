@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { before, describe, test } from 'node:test';
 import { build } from 'esbuild';
+import { marks } from '../../scripts/features.mjs';
 import { consumer, entries, manifest } from './consumer.mjs';
 
 /** Bundles the installed package as an application does, and returns the code with the files that went into it. */
@@ -94,6 +95,20 @@ test('a page ships at first neither what only some pages need nor what initializ
     shipped.filter((file) => loaded.some((each) => file.endsWith(each))),
     [],
   );
+});
+
+test('a pipeline holds nothing of a feature that it does not import, at first or later', async () => {
+  const options = { platform: 'browser', minify: true, external: ['mpg123-decoder', 'opus-decoder', 'opusscript'] };
+  const names = ['Pipeline', 'AlphaSTT', 'MuLLM', 'AlphaTTS', 'MicrophoneInput', 'BrowserAudioOutput'];
+  const { code } = await bundle(`export { ${names} } from 'rxvoice';`, options);
+  const held = Object.keys(marks).filter((name) => code.includes(marks[name]));
+  assert.deepEqual(held, []);
+  // Each is seen where it is imported: otherwise the check is blind.
+  for (const [name, mark] of Object.entries(marks)) {
+    const one = await bundle(`export { ${[...names, name]} } from 'rxvoice';`, options);
+    assert(one.code.includes(mark), `${name} has no "${mark}"`);
+    assert(one.code.length > code.length, `${name} takes nothing`);
+  }
 });
 
 // esbuild drops the initialization of a module that the pipeline loads later, when only `export *` of indexes without
