@@ -246,6 +246,7 @@ export { srt, webVtt, type SubtitleOptions } from './features/subtitles.ts';
 export { summarize, type SummarizeOptions, type Summary } from './features/summarize.ts';
 export { TextInput, TextOutput, TextVoice } from './features/text-only.ts';
 export { transcript, type TranscriptLine } from './features/transcript.ts';
+export { webmOpus, type WebmOpusOptions } from './features/webm-opus.ts';
 export { withApproval, type Approval, type ApprovalOptions, type ApprovalRequest } from './features/with-approval.ts';
 
 export type { FallbackOptions } from './providers/fallback-provider.ts';

@@ -30,6 +30,7 @@ export const marks = {
   transcript: 'agentEnd',
   warmTransfer: 'transfer-',
   webVtt: 'WEBVTT',
+  webmOpus: 'A_OPUS',
   withApproval: 'nobody has approved it within',
   withLateResults: 'afterMs',
 };

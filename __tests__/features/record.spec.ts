@@ -1,6 +1,19 @@
 /** A recording that has what nobody heard, misses what was said, drifts apart, or was made without consent. */
-import { concat, interval, map, NEVER, of, Subject, tap, type Subscription } from 'rxjs';
-import { BufferInput, NullOutput, Pipeline, record, Recording } from 'rxvoice';
+import {
+  concat,
+  EMPTY,
+  from,
+  interval,
+  lastValueFrom,
+  map,
+  NEVER,
+  of,
+  Subject,
+  tap,
+  toArray,
+  type Subscription,
+} from 'rxjs';
+import { BufferInput, NullOutput, Pipeline, record, Recording, webmOpus } from 'rxvoice';
 import type { CallRecording, PipelineOptions, RecordOptions } from 'rxvoice';
 import { encodeWav, int16Bytes, int16View, parseWavHeader } from 'rxvoice/audio';
 import { FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
@@ -385,7 +398,35 @@ describe('record()', () => {
     });
     const packed = new Pipeline({ providers: [opus, ...others, new FakeOutput()] });
     expect(() => record(packed, { consent: true })).toThrow(/captures opus/);
+    const byItself = new Pipeline({ providers: others });
+    expect(() => record(byItself, { consent: true })).toThrow(/list MicrophoneInput and BrowserAudioOutput/);
     const fine = new Pipeline({ providers: [new BufferInput(), ...others, new FakeOutput()] });
     expect(() => record(fine, { consent: true, holdMs: 100 })).toThrow(/holdMs must be from 2,000/);
+  });
+});
+
+describe('webmOpus()', () => {
+  const errorOf = (...pieces: Uint8Array<ArrayBuffer>[]): Promise<unknown> =>
+    lastValueFrom(from(pieces).pipe(webmOpus())).catch((error: unknown) => error);
+  const format = { sampleRate: 16_000, channels: 2 } as const;
+
+  it('says where it cannot be: nothing but a browser encodes Opus', async () => {
+    const wav = encodeWav(new Uint8Array(640), { encoding: 'linear16', ...format });
+    expect(await errorOf(wav.slice(0, 20), wav.slice(20))).toMatchObject({
+      ...{
+        code: 'configuration',
+        message: expect.stringMatching(/does not encode Opus .*keep the WAV file/) as string,
+      },
+    });
+  });
+
+  it('says what it cannot take', async () => {
+    expect(await errorOf(new Uint8Array(100))).toMatchObject({ code: 'unsupported_format' });
+    const mulaw = encodeWav(new Uint8Array(640), { encoding: 'mulaw', ...format });
+    expect(await errorOf(mulaw)).toMatchObject({ code: 'unsupported_format' });
+  });
+
+  it('makes no file of nothing, as where nobody has agreed', async () => {
+    expect(await lastValueFrom(EMPTY.pipe(webmOpus(), toArray()))).toEqual([]);
   });
 });

@@ -139,6 +139,7 @@ const names = [
   'verifyPhoneStreamASignature',
   'warmTransfer',
   'webVtt',
+  'webmOpus',
   'withApproval',
   'withLateResults',
 ];

@@ -40,7 +40,7 @@ import { patientTimer } from '../stream/patient-timer.ts';
 import { carryOut } from './call-commands.ts';
 import type { CallCommand, CallEvent, CallSide, CallSink, ListedCall } from './call-sink.ts';
 import { outbox } from './outbox.ts';
-import { publicEvent } from './public-event.ts';
+import { publicEvent } from './share-pipeline.ts';
 
 /** A stream of events that {@link publish} can publish: all but the audio. */
 export type PublishedStream = Exclude<EventStream, 'audio$'>;

@@ -22,6 +22,7 @@ import {
   type MonoTypeOperatorFunction,
   type Observable,
   type ObservableInput,
+  type SchedulerLike,
 } from 'rxjs';
 import { isPcmLike } from '../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
@@ -34,6 +35,7 @@ import { insideOf } from '../pipeline/inside.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import { fromInput } from '../stream/bridge.ts';
 import { merge } from '../stream/merge.ts';
+import { hasNode, heardThrough } from './heard-node.ts';
 import { Recorder, type RecordedPart, type SilencedSpan } from './recorder.ts';
 
 /** Options of {@link record}. */
@@ -101,7 +103,8 @@ const usualEvents: readonly VoiceEventType[] = [
  * where it was interrupted, both on one clock. The caller is silent while muted, and with push-to-talk while not
  * pressing. Nothing is recorded without consent.
  *
- * Needs an output that reports what was heard: phones, meetings, `PageSocket`, `NullOutput`.
+ * Needs an output that reports what was heard (phones, meetings, `PageSocket`, `NullOutput`) or plays through an
+ * `audioNode` (`BrowserAudioOutput`, `WebRTCOutput`). {@link webmOpus} makes the file smaller in browsers.
  *
  * @example
  * ```ts
@@ -122,7 +125,7 @@ const usualEvents: readonly VoiceEventType[] = [
  */
 export function record(pipeline: Pipeline, options: RecordOptions): CallRecording {
   const { scheduler = asyncScheduler } = insideOf(pipeline).options;
-  const { input, heard$ } = endsOf(pipeline);
+  const { input, heard$ } = endsOf(pipeline, scheduler);
   const { holdMs = 2_000, events = usualEvents, sampleRate = input.getMetadata().sampleRate } = options;
   if (!(holdMs >= 2_000 && holdMs <= 300_000)) throw refused(`holdMs must be from 2,000 to 300,000, not ${holdMs}`);
   const format: AudioMetadata = { encoding: 'linear16', sampleRate, channels: 2, bitDepth: 16 };
@@ -177,12 +180,21 @@ export function record(pipeline: Pipeline, options: RecordOptions): CallRecordin
   };
 }
 
-/** A pipeline's input and output; the output must report what was heard. */
-function endsOf(pipeline: Pipeline): { readonly input: InputProvider; readonly heard$: Observable<AudioChunk> } {
+/** A pipeline's input, and what is heard of its output. */
+function endsOf(
+  pipeline: Pipeline,
+  scheduler: SchedulerLike,
+): { readonly input: InputProvider; readonly heard$: Observable<AudioChunk> } {
   const { input, output } = insideOf(pipeline).assigned;
-  const { heard$ } = output as { readonly heard$?: Observable<AudioChunk> };
-  if (!heard$ || input instanceof OnDemand) {
-    throw refused(`${output.name} does not report what was heard: phones, meetings, PageSocket and NullOutput do`);
+  if (input instanceof OnDemand || output instanceof OnDemand) {
+    throw refused('it needs to know both ends: list MicrophoneInput and BrowserAudioOutput among the providers');
+  }
+  const { heard$ = hasNode(output) ? heardThrough(output, scheduler) : undefined } = output as {
+    readonly heard$?: Observable<AudioChunk>;
+  };
+  if (!heard$) {
+    const others = 'phones, meetings, PageSocket, NullOutput and the outputs of browsers do';
+    throw refused(`${output.name} does not report what was heard: ${others}`);
   }
   const { encoding } = input.getMetadata();
   if (!isPcmLike(encoding)) {

@@ -1,9 +1,9 @@
 import { EMPTY, type Observable, Subscription, takeUntil, tap } from 'rxjs';
 import type { EventStream } from '../conversation/event-streams.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
+import type { TranscriptionResult } from '../core/roles.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import { merge } from '../stream/merge.ts';
-import { publicEvent } from './public-event.ts';
 
 /** A stream of events that can be shared: all but the audio. */
 export type SharedStream = Exclude<EventStream, 'audio$'>;
@@ -72,4 +72,28 @@ export function sharePipeline(
 function pageEvent(event: VoiceEvent): object {
   const { provider: _, ...rest } = publicEvent(event);
   return rest.type === 'session.closed' ? { ...rest, usage: [] } : rest;
+}
+
+/** An event without service-specific fields and error causes: safe to leave the process. */
+export function publicEvent<E extends VoiceEvent>(event: E): E {
+  if (event.type === 'error') return { ...event, cause: undefined };
+  return 'result' in event ? { ...event, result: publicResult(event.result) } : event;
+}
+
+/** A result without service-specific fields. */
+function publicResult({ metadata, ...result }: TranscriptionResult): TranscriptionResult {
+  const { text, isFinal, utteranceComplete, isPreflight, confidence } = result;
+  const { words, language, speaker, translations } = metadata ?? {};
+  return {
+    ...{ text, isFinal, utteranceComplete, isPreflight },
+    ...(confidence !== undefined && { confidence }),
+    ...(metadata && {
+      metadata: {
+        ...(words && { words }),
+        ...(language && { language }),
+        ...(speaker && { speaker }),
+        ...(translations && { translations }),
+      },
+    }),
+  };
 }
