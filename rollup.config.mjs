@@ -194,14 +194,19 @@ const packed = {
 /**
  * TypeScript indents by four spaces, which are an eighth of the package: printed anew, with tabs and in shorter statements.
  * A text of several lines is not indented; a file with one that looks so keeps its spaces. What a page loads later, or
- * never, is packed as Node's code is.
+ * never, is packed as Node's code is, and so are the wires of services, which are a third of it all.
  */
 const lessIndented = {
   name: 'less-indented',
   generateBundle(_options, bundle) {
     for (const chunk of Object.values(bundle).filter(({ type }) => type === 'chunk')) {
       const isOfWhole = whole.some((room) => chunk.fileName === `${room}/${room}.js`);
-      if ((chunk.isDynamicEntry && !chunk.isEntry) || isOfWhole || ofServers.test(chunk.fileName)) {
+      if (
+        (chunk.isDynamicEntry && !chunk.isEntry) ||
+        isOfWhole ||
+        ofServers.test(chunk.fileName) ||
+        ofServices.test(chunk.fileName)
+      ) {
         chunk.code = pack(chunk.code);
         continue;
       }
@@ -212,8 +217,9 @@ const lessIndented = {
   },
 };
 
-/** What runs on servers, also what an outgoing call on a phone line needs. */
+/** What runs on servers, also what an outgoing call on a phone line needs, and what speaks to services. */
 const ofServers = /^(?:proxy|opentelemetry|providers\/platform|features\/answering)\/|^transport\/\w+-node\.js$/;
+const ofServices = /^providers\/(?:stt|llm|tts|agent)\//;
 
 /** Rooms of which a program uses most, and no page anything: one file each. */
 const whole = ['testing', 'evaluation', 'nats'];

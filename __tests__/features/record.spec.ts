@@ -1,21 +1,9 @@
+// Slow: calls of three minutes, sample by sample.
 /** A recording that has what nobody heard, misses what was said, drifts apart, or was made without consent. */
-import {
-  concat,
-  EMPTY,
-  from,
-  interval,
-  lastValueFrom,
-  map,
-  NEVER,
-  of,
-  Subject,
-  tap,
-  toArray,
-  type Subscription,
-} from 'rxjs';
-import { BufferInput, NullOutput, Pipeline, record, Recording, webmOpus } from 'rxvoice';
+import { concat, interval, map, NEVER, of, Subject, tap, type Subscription } from 'rxjs';
+import { BufferInput, NullOutput, Pipeline, record, Recording } from 'rxvoice';
 import type { CallRecording, PipelineOptions, RecordOptions } from 'rxvoice';
-import { encodeWav, int16Bytes, int16View, parseWavHeader } from 'rxvoice/audio';
+import { encodeWav, int16Bytes, int16View, parseWavHeader, type AudioChunk, type AudioMetadata } from 'rxvoice/audio';
 import { FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
 import { decodeSamples, durationMs, encodeText, type Heard } from '../../samples/sandbox/modem.ts';
 import { TestClock } from '../transport/test-clock.ts';
@@ -207,6 +195,50 @@ describe('record()', () => {
     expect(heard(line.left).text).toBe('Now');
     expect(Math.abs(startOf(line.left) - at)).toBeLessThan(5);
     expect(startOf(line.right)).toBeCloseTo(180_000, 0);
+  });
+
+  it.each([
+    ['slow', 20.02],
+    ['fast', 19.98],
+  ])('keeps both on one clock when that of the speaker is %s, however long the sound', async (_, everyMs) => {
+    const scheduler = new TestClock(1_000_000);
+    const heard$ = new Subject<AudioChunk>();
+    class Speaker extends FakeOutput {
+      override get heard$(): Subject<AudioChunk> {
+        return heard$;
+      }
+    }
+    const others = [new FakeSTT({ scheduler }), new FakeLLM({ scheduler }), new FakeTTS({ scheduler })];
+    const providers = [new BufferInput({ sampleRate: rate }), ...others, new Speaker({ scheduler })];
+    const pipeline = new Pipeline({ providers, scheduler });
+    const bytes: Uint8Array[] = [];
+    record(pipeline, { consent: true }).wav$.subscribe((piece) => bytes.push(piece));
+    const started = pipeline.start();
+    await scheduler.advance(0);
+    await started;
+    const metadata: AudioMetadata = { encoding: 'linear16', sampleRate: 24_000, channels: 1 };
+    // A hum, which has no pause in which the two could meet again, and a click.
+    const hum = Int16Array.from({ length: 480 }, (_each, at) => 1_000 * Math.sin(at / 3));
+    const click = hum.map((sample) => 20 * sample);
+    const count = 3_000;
+    for (let at = 0; at <= count; at += 1) {
+      const data = int16Bytes(at === count ? click : hum);
+      heard$.next({ data, metadata, timestamp: 1_000_000 + at * everyMs });
+      await scheduler.advance(everyMs);
+    }
+    await scheduler.advance(3_000);
+    const disposed = pipeline.dispose();
+    await scheduler.advance(5_000);
+    await disposed;
+    const right = channelOf(Uint8Array.from(Buffer.concat(bytes)), 1);
+    const clickMs = (right.findIndex((sample) => sample > 8_000) / rate) * 1_000;
+    // A minute of such a clock is 60 ms off by then.
+    expect(Math.abs(clickMs - count * everyMs)).toBeLessThan(3);
+    // And it is a hum all the time.
+    const gaps = right.subarray(100, 16 * (count * everyMs - 100)).findIndex((sample, at, all) => {
+      return sample === 0 && all[at + 1] === 0 && all[at + 2] === 0;
+    });
+    expect(gaps).toBe(-1);
   });
 
   it('puts what comes late where it belongs, and leaves room for what never came', async () => {
@@ -402,31 +434,5 @@ describe('record()', () => {
     expect(() => record(byItself, { consent: true })).toThrow(/list MicrophoneInput and BrowserAudioOutput/);
     const fine = new Pipeline({ providers: [new BufferInput(), ...others, new FakeOutput()] });
     expect(() => record(fine, { consent: true, holdMs: 100 })).toThrow(/holdMs must be from 2,000/);
-  });
-});
-
-describe('webmOpus()', () => {
-  const errorOf = (...pieces: Uint8Array<ArrayBuffer>[]): Promise<unknown> =>
-    lastValueFrom(from(pieces).pipe(webmOpus())).catch((error: unknown) => error);
-  const format = { sampleRate: 16_000, channels: 2 } as const;
-
-  it('says where it cannot be: nothing but a browser encodes Opus', async () => {
-    const wav = encodeWav(new Uint8Array(640), { encoding: 'linear16', ...format });
-    expect(await errorOf(wav.slice(0, 20), wav.slice(20))).toMatchObject({
-      ...{
-        code: 'configuration',
-        message: expect.stringMatching(/does not encode Opus .*keep the WAV file/) as string,
-      },
-    });
-  });
-
-  it('says what it cannot take', async () => {
-    expect(await errorOf(new Uint8Array(100))).toMatchObject({ code: 'unsupported_format' });
-    const mulaw = encodeWav(new Uint8Array(640), { encoding: 'mulaw', ...format });
-    expect(await errorOf(mulaw)).toMatchObject({ code: 'unsupported_format' });
-  });
-
-  it('makes no file of nothing, as where nobody has agreed', async () => {
-    expect(await lastValueFrom(EMPTY.pipe(webmOpus(), toArray()))).toEqual([]);
   });
 });

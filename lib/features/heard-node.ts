@@ -2,12 +2,20 @@ import { asyncScheduler, distinctUntilChanged, EMPTY, interval, map, Observable,
 import type { SchedulerLike } from 'rxjs';
 import { int16Bytes, toInt16 } from '../audio/samples.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
-import type { OutputProvider } from '../core/roles.ts';
+import { VoiceError } from '../core/errors.ts';
 import { captureProcessor } from '../playback/processors.ts';
 
 /** An output that plays through a node of a browser's audio context. */
-export interface NodeOutput extends Pick<OutputProvider, 'tailMs'> {
+export interface NodeOutput {
+  readonly name: string;
   readonly audioNode: AudioNode | undefined;
+}
+
+/** What the worklet posts. */
+interface Stamped {
+  readonly samples: Float32Array<ArrayBuffer>;
+  /** The frame of the context at which they end. */
+  readonly end: number;
 }
 
 /** Length of a chunk, in milliseconds. */
@@ -15,7 +23,7 @@ const frameMs = 20;
 /** How long silence goes on within one sound, in milliseconds. */
 const pauseMs = 200;
 /** How often to look for another node, in milliseconds: a device that has failed is opened anew. */
-const lookMs = 200;
+const lookMs = 50;
 
 /** Whether an output plays through a node. */
 export function hasNode(output: object): output is NodeOutput {
@@ -23,47 +31,94 @@ export function hasNode(output: object): output is NodeOutput {
 }
 
 /**
- * What an output lets sound, with its volume: linear16, mono, at the device's rate, and when each chunk begins to sound.
- * Nothing while it is silent. Cold.
+ * What an output lets sound, with its volume: linear16, mono, at the device's rate, and when each chunk leaves the speaker.
+ * Nothing while it is silent. Cold. Errors with `configuration` where the node's context lacks the library's worklets.
  */
 export function heardThrough(output: NodeOutput, scheduler: SchedulerLike = asyncScheduler): Observable<AudioChunk> {
   return interval(lookMs, scheduler).pipe(
     startWith(0),
     map(() => output.audioNode),
     distinctUntilChanged(),
-    switchMap((node) => (node ? captured(node, output, scheduler) : EMPTY)),
+    switchMap((node) => (node && node.context.state !== 'closed' ? captured(node, output.name, scheduler) : EMPTY)),
   );
 }
 
-function captured(node: AudioNode, output: NodeOutput, scheduler: SchedulerLike): Observable<AudioChunk> {
+function captured(node: AudioNode, name: string, scheduler: SchedulerLike): Observable<AudioChunk> {
   return new Observable((subscriber) => {
-    const { context } = node;
+    const context = node.context as AudioContext;
     const { sampleRate } = context;
     const metadata: AudioMetadata = { encoding: 'linear16', sampleRate, channels: 1, bitDepth: 16 };
-    const tap = new AudioWorkletNode(context, captureProcessor, {
-      channelCount: 1,
-      channelCountMode: 'explicit',
-      processorOptions: { frameLength: Math.round((sampleRate * frameMs) / 1_000) },
-    });
+    const tap = tapOf(context, name);
+    const clock = new SpeakerClock();
     let silentMs = Infinity;
-    let startMs = 0;
-    tap.port.onmessage = ({ data }: MessageEvent<Float32Array<ArrayBuffer>>) => {
-      const samples = toInt16(data);
-      const isSilent = samples.every((sample) => sample === 0);
-      // A busy page gets its messages late: one sound has one beginning, and goes on by its samples.
-      if (silentMs >= pauseMs) startMs = scheduler.now() - frameMs + (output.tailMs ?? 0);
-      else startMs += frameMs;
-      silentMs = isSilent ? silentMs + frameMs : 0;
-      if (silentMs < pauseMs) subscriber.next({ data: int16Bytes(samples), metadata, timestamp: startMs });
+    tap.port.onmessage = ({ data: { samples: heard, end } }: MessageEvent<Stamped>) => {
+      const samples = toInt16(heard);
+      const beganMs = clock.read(scheduler.now() - soundingMs(context));
+      silentMs = samples.some((sample) => sample !== 0) ? 0 : silentMs + frameMs;
+      if (silentMs >= pauseMs) return;
+      const timestamp = beganMs + ((end - samples.length) * 1_000) / sampleRate;
+      subscriber.next({ data: int16Bytes(samples), metadata, timestamp });
     };
+    // What the context's clock has missed is another while from then on.
+    const forget = (): void => clock.forget();
+    context.addEventListener('statechange', forget);
     node.connect(tap);
     // Silent, but a browser may skip a node that is not connected to the destination.
     tap.connect(context.destination);
     subscriber.add(() => {
+      context.removeEventListener('statechange', forget);
       node.disconnect(tap);
       tap.disconnect();
       tap.port.postMessage('close');
       tap.port.close();
     });
   });
+}
+
+function tapOf(context: BaseAudioContext, name: string): AudioWorkletNode {
+  const frameLength = Math.round((context.sampleRate * frameMs) / 1_000);
+  try {
+    return new AudioWorkletNode(context, captureProcessor, {
+      channelCount: 1,
+      channelCountMode: 'explicit',
+      processorOptions: { frameLength, stamped: true },
+    });
+  } catch (cause) {
+    const message = `record: it cannot listen to the audioNode of ${name}: its context lacks the library's worklets`;
+    throw new VoiceError(message, { code: 'configuration', cause });
+  }
+}
+
+/** Which moment of a context is now leaving the speaker, in milliseconds. */
+function soundingMs(context: AudioContext): number {
+  const { contextTime = 0 } = context.getOutputTimestamp();
+  const latency = context.outputLatency || context.baseLatency || 0;
+  return 1_000 * (contextTime > 0 ? contextTime : context.currentTime - latency);
+}
+
+/** How long, in frames, each of the two spans is whose readings count. */
+const spanFrames = 50;
+
+/**
+ * When the beginning of a context left the speaker, by readings that a busy page or a device with a large buffer takes
+ * late, never early: the earliest of the last one to two seconds. So it follows a clock that runs fast or slow.
+ */
+class SpeakerClock {
+  #earliest = Infinity;
+  #before = Infinity;
+  #count = 0;
+
+  read(ms: number): number {
+    if (this.#count++ === spanFrames) {
+      this.#before = this.#earliest;
+      this.#earliest = Infinity;
+      this.#count = 1;
+    }
+    this.#earliest = Math.min(this.#earliest, ms);
+    return Math.min(this.#earliest, this.#before);
+  }
+
+  forget(): void {
+    this.#earliest = this.#before = Infinity;
+  }
 }

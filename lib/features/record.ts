@@ -143,10 +143,7 @@ export function record(pipeline: Pipeline, options: RecordOptions): CallRecordin
       untilBroken(),
       tap(({ data }) => current.hear(data, scheduler.now())),
     );
-    const agent$ = heard$.pipe(
-      untilBroken(),
-      tap((chunk) => current.play(chunk)),
-    );
+    const agent$ = heard$.pipe(tap((chunk) => current.play(chunk)));
     const event$ = pipeline.events$.pipe(
       filter(({ type }) => events.includes(type)),
       tap((event) => current.note(event)),
@@ -189,9 +186,8 @@ function endsOf(
   if (input instanceof OnDemand || output instanceof OnDemand) {
     throw refused('it needs to know both ends: list MicrophoneInput and BrowserAudioOutput among the providers');
   }
-  const { heard$ = hasNode(output) ? heardThrough(output, scheduler) : undefined } = output as {
-    readonly heard$?: Observable<AudioChunk>;
-  };
+  const { heard$: told$ } = output as { readonly heard$?: Observable<AudioChunk> };
+  const heard$ = told$?.pipe(untilBroken()) ?? (hasNode(output) ? heardThrough(output, scheduler) : undefined);
   if (!heard$) {
     const others = 'phones, meetings, PageSocket, NullOutput and the outputs of browsers do';
     throw refused(`${output.name} does not report what was heard: ${others}`);

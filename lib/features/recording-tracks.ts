@@ -16,8 +16,9 @@ const gapMs = 60;
 const slackMs = 2;
 /** How much audio is then sped up or slowed down: inaudible. */
 const stretchBy = 1 / 500;
-/** The agent's audio continues without a gap if its time differs by less than this, in milliseconds. */
+/** The agent's audio continues without a gap unless it is late by more than this, or early by more than that, in milliseconds. */
 const joinMs = 5;
+const overlapMs = 500;
 /** Samples up to this magnitude are silence. */
 const quiet = 32;
 
@@ -146,11 +147,14 @@ function stretched(samples: Samples, direction: number): Samples {
 interface Run {
   readonly format: AudioMetadata;
   readonly transcoder: Transcoder;
-  /** When its last sample ended, in milliseconds. */
+  /** Where its last sample ends in the recording, in milliseconds. */
   readonly endMs: number;
 }
 
-/** Places what the output played by when it sounded. */
+/**
+ * Places what the output played by when it sounded. Sound that goes on for long, as an ambience does, is sped up or slowed
+ * down a little to stay at its time: a speaker's clock is not the recording's.
+ */
 export class AgentTrack {
   readonly track: Track = new Track();
   readonly #to: AudioMetadata;
@@ -167,11 +171,17 @@ export class AgentTrack {
     const early = Math.max(0, Math.ceil(((this.#sinceMs - startMs) * metadata.sampleRate) / 1_000));
     const heard = data.slice(early * frameBytes(metadata));
     if (heard.length === 0) return;
+    const { sampleRate } = this.#to;
     const run = this.#join(metadata, startMs);
-    const at = run ? undefined : Math.round((Math.max(startMs, this.#sinceMs) * this.#to.sampleRate) / 1_000);
     const { transcoder } = run ?? { transcoder: createTranscoder(metadata, this.#to) };
-    this.track.put(int16View(transcoder.push(heard).slice()), at);
-    this.#run = { format: metadata, transcoder, endMs: startMs + durationMs(data.length, metadata) };
+    const samples = int16View(transcoder.push(heard).slice());
+    const from = Math.max(Math.round((Math.max(startMs, this.#sinceMs) * sampleRate) / 1_000), this.track.end);
+    const lateMs = run ? startMs - run.endMs : 0;
+    const placed = Math.abs(lateMs) > slackMs ? stretched(samples, Math.sign(lateMs)) : samples;
+    this.track.put(placed, run ? undefined : from);
+    const beginMs = run?.endMs ?? (from * 1_000) / sampleRate;
+    const addedMs = ((placed.length - samples.length) * 1_000) / sampleRate;
+    this.#run = { format: metadata, transcoder, endMs: beginMs + durationMs(heard.length, metadata) + addedMs };
   }
 
   /** Ends audio that has not continued by a time. */
@@ -187,7 +197,8 @@ export class AgentTrack {
   }
 
   #join(format: AudioMetadata, startMs: number): Run | undefined {
-    if (this.#run?.format === format && Math.abs(startMs - this.#run.endMs) < joinMs) return this.#run;
+    const lateMs = startMs - (this.#run?.endMs ?? -Infinity);
+    if (this.#run?.format === format && lateMs < joinMs && lateMs > -overlapMs) return this.#run;
     this.#end();
     return undefined;
   }

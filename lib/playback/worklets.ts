@@ -5,11 +5,12 @@ import { captureProcessor, playbackProcessor } from './processors.ts';
  * from their own origin, as the package's file `rxvoice/worklets.js`, and set its address as `workletUrl`.
  */
 export const workletSource: string = `
-/** Posts its input, mono, in frames of equal length. */
+/** Posts its input, mono, in frames of equal length; where it is asked to, with the frame of the context at which each ends. */
 class Capture extends AudioWorkletProcessor {
-  constructor({ processorOptions }) {
+  constructor({ processorOptions: { frameLength, stamped } }) {
     super();
-    this.frame = new Float32Array(processorOptions.frameLength);
+    this.frame = new Float32Array(frameLength);
+    this.stamped = stamped;
     this.filled = 0;
     this.open = true;
     this.port.onmessage = () => {
@@ -24,8 +25,9 @@ class Capture extends AudioWorkletProcessor {
       this.filled += part.length;
       at += part.length;
       if (this.filled < this.frame.length) continue;
-      const { length } = this.frame;
-      this.port.postMessage(this.frame, [this.frame.buffer]);
+      const { frame } = this;
+      const { length } = frame;
+      this.port.postMessage(this.stamped ? { samples: frame, end: currentFrame + at } : frame, [frame.buffer]);
       this.frame = new Float32Array(length);
       this.filled = 0;
     }
