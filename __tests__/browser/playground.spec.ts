@@ -2,11 +2,12 @@
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import type { VoiceEvent } from 'rxvoice';
+import { toInt16 } from 'rxvoice/audio';
 import { readSession } from 'rxvoice/testing';
 import { laneOf, lanes } from '../../samples/marbles/lanes.ts';
 import { marbleDiagram } from '../../samples/marbles/svg.ts';
 import { Timeline } from '../../samples/marbles/timeline.ts';
-import { encodeText, silence } from '../../samples/sandbox/modem.ts';
+import { decodeSamples, encodeText, silence } from '../../samples/sandbox/modem.ts';
 import { startPlayground, type Playground } from '../../samples/playground/server/playground.ts';
 import { ofType } from '../samples/playground/conversations.ts';
 import { TestBrowser } from './support/browser.ts';
@@ -100,6 +101,29 @@ describe('The playground in Chromium', () => {
     const expected = marbleDiagram(new Timeline(events), { pixelsPerMs: 0.08 });
     for (const part of ['<g>', '<rect', 'class="label"']) expect(count(svg.text, part)).toBe(count(expected, part));
     expect(svg.text).toContain('Hello! How can I help you?');
+  });
+
+  it('records the sound of both sides where it is asked to, and hands it over when the conversation ends', async () => {
+    const files: string[] = [];
+    page.on('download', (download) => files.push(download.suggestedFilename()));
+    await say('hello there');
+    await page.waitForSelector('.line.agent[data-phase="ended"]');
+    await page.click('#start');
+    await state('idle');
+    await page.click('#sound');
+    await say('tell me a joke');
+    await page.waitForSelector('.line.agent[data-phase="ended"]');
+    const [download] = await Promise.all([page.waitForEvent('download'), page.click('#start')]);
+    const bytes = [...readFileSync(await download.path())];
+    const sides = await page.evaluate(async (file) => {
+      const audio = await new OfflineAudioContext(2, 1, 16_000).decodeAudioData(Uint8Array.from(file).buffer);
+      return [0, 1].map((side) => [...audio.getChannelData(side)]);
+    }, bytes);
+    const spoken = sides.map((samples) => decodeSamples(toInt16(Float32Array.from(samples)), 16_000, 700).text.trim());
+    const [, agent = ''] = (await transcript()).slice(-2);
+    expect([spoken[0], spoken[1]]).toEqual(['tell me a joke', agent.replace('Agent: ', '')]);
+    // Of the first conversation, nothing was recorded.
+    expect(files).toEqual(['conversation.webm']);
   });
 
   it('says which provider is none for a server', async () => {

@@ -43,12 +43,21 @@ class FakeContext extends EventTarget {
   /** How old what it says of the speaker is, in seconds. */
   staleness = 0;
   saysNothing = false;
+  listeners = 0;
   constructor(sampleRate: number) {
     super();
     this.sampleRate = sampleRate;
   }
   getOutputTimestamp(): { contextTime?: number } {
     return this.saysNothing ? {} : { contextTime: this.currentTime - this.outputLatency - this.staleness };
+  }
+  override addEventListener(type: string, listener: () => void): void {
+    this.listeners += 1;
+    super.addEventListener(type, listener);
+  }
+  override removeEventListener(type: string, listener: () => void): void {
+    this.listeners -= 1;
+    super.removeEventListener(type, listener);
   }
   turn(state: string): void {
     this.state = state;
@@ -175,7 +184,7 @@ describe('heardThrough()', () => {
     expect(times().at(-1)).toBe(scheduler.now() - 20 + latencyMs);
     listening.unsubscribe();
     expect(heard).toHaveLength(111);
-    node.context.turn('suspended');
+    expect(node.context.listeners).toBe(0);
   });
 
   it('hears the node of a device that was opened anew, at its rate, and waits for one that is not open yet', async () => {

@@ -1,5 +1,6 @@
-import { Subject, Subscription, timer, type Observable } from 'rxjs';
-import { BufferInput, Pipeline, VoiceError, type InputProvider, type OutputProvider, type VoiceEvent } from 'rxvoice';
+import { concatMap, defer, EMPTY, Subject, Subscription, timer, toArray, type Observable } from 'rxjs';
+import { BufferInput, Pipeline, record, VoiceError, webmOpus } from 'rxvoice';
+import type { InputProvider, OutputProvider, VoiceEvent } from 'rxvoice';
 import { rmsLevel } from 'rxvoice/audio';
 import { RemotePipeline } from 'rxvoice/remote';
 import { briefOf, isPushToTalk, optionsOf } from './brief.ts';
@@ -79,6 +80,18 @@ export class Session {
     if (!this.#meter) return undefined;
     this.#meter.getFloatTimeDomainData(this.#samples);
     return rmsLevel(this.#samples);
+  }
+
+  /** What was said and heard while it was allowed, as a file, once the conversation is over. Subscribe before `start()`. */
+  recorded(consent$: Observable<boolean>): Observable<Blob> {
+    return defer(() =>
+      this.pipeline instanceof Pipeline ? record(this.pipeline, { consent: consent$ }).wav$ : EMPTY,
+    ).pipe(
+      // The sandbox speaks in fast pairs of tones, which need more than speech.
+      webmOpus({ bitrate: 160_000 }),
+      toArray(),
+      concatMap((pieces) => (pieces.length > 0 ? [new Blob(pieces, { type: 'audio/webm' })] : EMPTY)),
+    );
   }
 
   /** @throws VoiceError with what to do. */

@@ -11,10 +11,13 @@ export type Mode = 'idle' | 'starting' | 'live' | 'recording' | 'playing';
 /** What the page shows, and the one who lets it happen: a live conversation, or a recording. */
 export class Stage {
   readonly log = new EventLog();
+  /** Whether the user wants the sound recorded. */
+  readonly consent$ = new BehaviorSubject(false);
   readonly #mode$ = new BehaviorSubject<Mode>('idle');
   readonly #sources$ = new ReplaySubject<Observable<VoiceEvent>>(1);
   readonly #errors$ = new Subject<VoiceError>();
   readonly #progress$ = new Subject<Progress | undefined>();
+  readonly #sound$ = new Subject<Blob>();
   #session: Session | undefined;
   #work = new Subscription();
   #recorded: readonly VoiceEvent[] = [];
@@ -43,6 +46,11 @@ export class Stage {
     return this.#progress$.asObservable();
   }
 
+  /** The sound of each conversation that was recorded, once it is over. Hot. */
+  get sound$(): Observable<Blob> {
+    return this.#sound$.asObservable();
+  }
+
   /** The conversation that is on. */
   get session(): Session | undefined {
     return this.mode === 'live' ? this.#session : undefined;
@@ -63,6 +71,13 @@ export class Stage {
       this.#session = session;
       this.#show(session.events$);
       this.#work.add(session.progress$.subscribe((progress) => this.#progress$.next(progress)));
+      // It ends by itself, after the conversation: the encoder has the last word.
+      session.recorded(this.consent$).subscribe({
+        next: (file) => this.#sound$.next(file),
+        error: (cause: unknown) => {
+          if (this.consent$.value) this.#errors$.next(VoiceError.from(cause));
+        },
+      });
       await session.start();
       this.#progress$.next(undefined);
       this.#mode$.next('live');

@@ -78,6 +78,9 @@ export function wireWatch(stage: Stage, palette$: Observable<Palette>, notices: 
   on('zoom-out', () => diagram.zoom('out'));
   on('fit', () => diagram.fit());
 
+  on('sound', () => stage.consent$.next(!stage.consent$.value));
+  stage.consent$.subscribe((isGiven) => button('sound').setAttribute('aria-pressed', String(isGiven)));
+  stage.sound$.subscribe((sound) => download('conversation.webm', sound.type, [sound]));
   on('save', () => {
     void writeRecording(log.events).then((lines) => download('session.ndjson', 'application/x-ndjson', lines));
   });
