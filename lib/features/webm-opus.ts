@@ -73,7 +73,10 @@ const seekPreRollNs = 80_000_000;
  * await pipeline.start();
  * ```
  */
-export function webmOpus({ bitrate = 48_000 }: WebmOpusOptions = {}): OperatorFunction<Bytes, Bytes> {
+export function webmOpus({ bitrate = 48_000 }: WebmOpusOptions = {}): OperatorFunction<
+  Uint8Array<ArrayBuffer>,
+  Uint8Array<ArrayBuffer>
+> {
   if (!(bitrate >= 6_000 && bitrate <= 510_000)) {
     const message = `webmOpus: bitrate must be from 6,000 to 510,000 bits per second, not ${bitrate}`;
     throw new VoiceError(message, { code: 'configuration' });
