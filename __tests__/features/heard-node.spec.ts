@@ -12,7 +12,7 @@ const frame = 960;
 class FakeWorkletNode {
   static readonly all: FakeWorkletNode[] = [];
   readonly port = {
-    onmessage: (_: { readonly data: unknown }): void => undefined,
+    onmessage: (_: { readonly data: Float32Array }): void => undefined,
     postMessage: (message: unknown): void => void this.log.push(`tell ${String(message)}`),
     close: (): void => void this.log.push('close'),
   };
@@ -20,7 +20,7 @@ class FakeWorkletNode {
   constructor(context: FakeContext, name: string, options: unknown) {
     if (context.lacksWorklets) throw new Error('no such processor');
     this.log.push(name);
-    expect(options).toMatchObject({ processorOptions: { frameLength: context.sampleRate / 50, stamped: true } });
+    expect(options).toMatchObject({ processorOptions: { frameLength: context.sampleRate / 50 } });
     FakeWorkletNode.all.push(this);
   }
   connect(to: unknown): void {
@@ -104,9 +104,8 @@ describe('heardThrough()', () => {
   const make = async (level: number, tookMs = 20): Promise<() => void> => {
     await scheduler.advance(tookMs);
     node.context.currentTime = ++made / 50;
-    const end = made * frame;
     const tap = last();
-    return () => tap.port.onmessage({ data: { samples: new Float32Array(frame).fill(level), end } });
+    return () => tap.port.onmessage({ data: new Float32Array(frame).fill(level) });
   };
   const sound = async (level: number, tookMs?: number): Promise<void> => (await make(level, tookMs))();
   const times = (): number[] => heard.map(([timestamp]) => Math.round(timestamp * 100) / 100);
@@ -136,6 +135,7 @@ describe('heardThrough()', () => {
 
   it('has it at its time where a busy page gets it late: what was being said, and what begins', async () => {
     const listening = listen();
+    await sound(0);
     const levels = [0.5, 0.5, ...Array<number>(15).fill(0), 0.5, 0.5];
     const posts: (() => void)[] = [];
     for (const level of levels) posts.push(await make(level));
@@ -144,7 +144,7 @@ describe('heardThrough()', () => {
     made += 15;
     node.context.currentTime = made / 50;
     for (const post of posts) post();
-    const expected = levels.flatMap((_, at) => (at < 11 || at > 16 ? [startMs + 20 * at + latencyMs] : []));
+    const expected = levels.flatMap((_, at) => (at < 11 || at > 16 ? [startMs + 20 * (at + 1) + latencyMs] : []));
     expect(times()).toEqual(expected);
     listening.unsubscribe();
   });
@@ -201,7 +201,7 @@ describe('heardThrough()', () => {
     expect([FakeWorkletNode.all.length, node.taps.size, second.taps.size]).toEqual([2, 0, 1]);
     expect(first.log.slice(-3)).toEqual(['disconnect', 'tell close', 'close']);
     second.context.currentTime = 0.02;
-    last().port.onmessage({ data: { samples: new Float32Array(320).fill(0.25), end: 320 } });
+    last().port.onmessage({ data: new Float32Array(320).fill(0.25) });
     expect(heard).toEqual([[scheduler.now() - 20 + latencyMs, 8_192, 16_000]]);
     // Its context was closed before anybody looked.
     const third = new FakeNode();

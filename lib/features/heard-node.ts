@@ -11,13 +11,6 @@ export interface NodeOutput {
   readonly audioNode: AudioNode | undefined;
 }
 
-/** What the worklet posts. */
-interface Stamped {
-  readonly samples: Float32Array<ArrayBuffer>;
-  /** The frame of the context at which they end. */
-  readonly end: number;
-}
-
 /** Length of a chunk, in milliseconds. */
 const frameMs = 20;
 /** How long silence goes on within one sound, in milliseconds. */
@@ -51,13 +44,18 @@ function captured(node: AudioNode, name: string, scheduler: SchedulerLike): Obse
     const tap = tapOf(context, name);
     const clock = new SpeakerClock();
     let silentMs = Infinity;
-    tap.port.onmessage = ({ data: { samples: heard, end } }: MessageEvent<Stamped>) => {
-      const samples = toInt16(heard);
+    // Samples posted so far, and the earliest frame of the context at which they can have begun: none comes too early.
+    let posted = 0;
+    let first = Infinity;
+    tap.port.onmessage = ({ data }: MessageEvent<Float32Array<ArrayBuffer>>) => {
+      const samples = toInt16(data);
+      first = Math.min(first, context.currentTime * sampleRate - posted - samples.length);
+      const timeMs = ((first + posted) * 1_000) / sampleRate;
+      posted += samples.length;
       const beganMs = clock.read(scheduler.now() - soundingMs(context));
       silentMs = samples.some((sample) => sample !== 0) ? 0 : silentMs + frameMs;
       if (silentMs >= pauseMs) return;
-      const timestamp = beganMs + ((end - samples.length) * 1_000) / sampleRate;
-      subscriber.next({ data: int16Bytes(samples), metadata, timestamp });
+      subscriber.next({ data: int16Bytes(samples), metadata, timestamp: beganMs + timeMs });
     };
     // What the context's clock has missed is another while from then on.
     const forget = (): void => clock.forget();
@@ -81,7 +79,7 @@ function tapOf(context: BaseAudioContext, name: string): AudioWorkletNode {
     return new AudioWorkletNode(context, captureProcessor, {
       channelCount: 1,
       channelCountMode: 'explicit',
-      processorOptions: { frameLength, stamped: true },
+      processorOptions: { frameLength },
     });
   } catch (cause) {
     const message = `record: it cannot listen to the audioNode of ${name}: its context lacks the library's worklets`;

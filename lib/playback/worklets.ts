@@ -5,12 +5,11 @@ import { captureProcessor, playbackProcessor } from './processors.ts';
  * from their own origin, as the package's file `rxvoice/worklets.js`, and set its address as `workletUrl`.
  */
 export const workletSource: string = `
-/** Posts its input, mono, in frames of equal length; where it is asked to, with the frame of the context at which each ends. */
+/** Posts its input, mono, in frames of equal length. */
 class Capture extends AudioWorkletProcessor {
-  constructor({ processorOptions: { frameLength, stamped } }) {
+  constructor({ processorOptions }) {
     super();
-    this.frame = new Float32Array(frameLength);
-    this.stamped = stamped;
+    this.frame = new Float32Array(processorOptions.frameLength);
     this.filled = 0;
     this.open = true;
     this.port.onmessage = () => {
@@ -25,9 +24,8 @@ class Capture extends AudioWorkletProcessor {
       this.filled += part.length;
       at += part.length;
       if (this.filled < this.frame.length) continue;
-      const { frame } = this;
-      const { length } = frame;
-      this.port.postMessage(this.stamped ? { samples: frame, end: currentFrame + at } : frame, [frame.buffer]);
+      const { length } = this.frame;
+      this.port.postMessage(this.frame, [this.frame.buffer]);
       this.frame = new Float32Array(length);
       this.filled = 0;
     }
