@@ -96,6 +96,59 @@ describe('Playout', () => {
     expect(types()).toEqual(['started@0', 'finished@1000']);
   });
 
+  describe('in pieces of several frames', () => {
+    it('writes rarely, within the lead, and each piece before the last has sounded', () => {
+      const { clock, playout, writes, types } = bench({ leadMs: 200, pieceMs: 100 });
+      playout.play(of(speech(510))).subscribe();
+      clock.flush();
+      expect(writes.map(({ at, data }) => [at, data.length / 8])).toEqual([
+        [0, 100],
+        [0, 100],
+        [0, 20],
+        [100, 100],
+        [200, 100],
+        [300, 90],
+      ]);
+      expectBytes(join(writes.map(({ data }) => data)), speech(510).data);
+      expect(types()).toEqual(['started@0', 'finished@510']);
+    });
+
+    it('waits for no piece to be full: what a slow voice gives goes by the frame', () => {
+      const { clock, playout, writes, at } = bench({ leadMs: 200, pieceMs: 100 });
+      const voice$ = new Subject<AudioChunk>();
+      playout.play(voice$).subscribe();
+      for (const ms of [0, 30, 60]) at(ms, () => voice$.next(speech(30)));
+      at(61, () => voice$.complete());
+      clock.flush();
+      expect(writes.map((write) => [write.at, write.data.length / 8])).toEqual([
+        [0, 20],
+        [30, 40],
+        [60, 20],
+        [61, 10],
+      ]);
+    });
+
+    it.each([
+      [20, 20],
+      [79, 20],
+      [80, 40],
+      [1000, 100],
+    ])('a lead of %i ms is never used up between two: pieces of %i ms', (leadMs, pieceMs) => {
+      const { clock, playout, writes } = bench({ leadMs, pieceMs: 100 });
+      playout.play(of(speech(3000))).subscribe();
+      clock.flush();
+      const lengths = writes.filter(({ at }) => at > 0 && at < 1500).map(({ data }) => data.length / 8);
+      expect(Math.max(...lengths)).toBe(pieceMs);
+      let writtenMs = 0;
+      for (const { at, data } of writes) {
+        // Not late, and not too early.
+        expect(writtenMs).toBeGreaterThanOrEqual(at);
+        writtenMs += data.length / 8;
+        expect(writtenMs).toBeLessThanOrEqual(at + leadMs + 20);
+      }
+    });
+  });
+
   it('knows how long what it cannot take back still sounds', () => {
     const tails = (clear: boolean): number[] => {
       const { clock, playout, at } = bench({ leadMs: 200 }, { clear });
@@ -345,8 +398,9 @@ describe('Playout', () => {
         fc.array(fc.integer({ min: 0, max: 90 }), { maxLength: 12 }),
         fc.array(fc.integer({ min: 1, max: 120 }), { maxLength: 8 }),
         fc.constantFrom(0, 20, 100, 200, 450),
-        (sizes, gaps, toggles, leadMs) => {
-          const { clock, playout, writes, heard, events, at } = bench({ leadMs });
+        fc.constantFrom(20, 100),
+        (sizes, gaps, toggles, leadMs, pieceMs) => {
+          const { clock, playout, writes, heard, events, at } = bench({ leadMs, pieceMs });
           const audio = ramp(sizes.reduce((sum, size) => sum + size, 0));
           const source$ = new Subject<AudioChunk>();
           playout.play(source$).subscribe();
@@ -368,7 +422,7 @@ describe('Playout', () => {
           const positions = events.map(({ positionMs }) => positionMs);
           expect(positions).toEqual([...positions].sort((a, b) => a - b));
           // Nothing is written twice but what a pause took back, and nothing sounds before it is written.
-          expect(writes.every(({ data }) => data.length <= 320)).toBe(true);
+          expect(writes.every(({ data }) => data.length <= pieceMs * 16)).toBe(true);
           let sounded = -Infinity;
           for (const { timestamp = NaN, data } of heard) {
             expect(timestamp).toBeGreaterThanOrEqual(sounded - 1e-6);

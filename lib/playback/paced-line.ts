@@ -44,6 +44,11 @@ export interface PacedLineOptions {
   readonly frameMs?: number | undefined;
   /** How much unheard audio the sink may hold, in milliseconds. Default: 0. */
   readonly leadMs?: number | undefined;
+  /**
+   * Longest piece for a sink that takes several frames in one, in milliseconds: it is written to that rarely, but at
+   * most half the lead apart. Default: one frame.
+   */
+  readonly pieceMs?: number | undefined;
   /** False: audio is written and heard at once. Default: true. */
   readonly realtime?: boolean | undefined;
   /**
@@ -73,10 +78,12 @@ export class PacedLine implements PlaybackLine, Sleeper {
   readonly #clock: PlaybackClock;
   readonly #frameMs: number;
   readonly #leadMs: number;
+  /** Longest piece that is written at once, in milliseconds: a whole number of frames. */
+  readonly #pieceMs: number;
   readonly #realtime: boolean;
   /** Whether each call has its own format. */
   readonly #isSettledLater: boolean;
-  readonly #writeNext = (): number | undefined => this.#write();
+  readonly #writeNext = (dueMs: number): number | undefined => this.#write(dueMs);
   #format: AudioMetadata | undefined;
   #isUnsettled: boolean;
   /** While held, nothing is written. */
@@ -107,7 +114,7 @@ export class PacedLine implements PlaybackLine, Sleeper {
   #unheard: Sounding[] = [];
 
   constructor(sink: PlayoutSink, options: PacedLineOptions = {}) {
-    const { format, frameMs = 20, leadMs = 0, realtime = true, scheduler = asyncScheduler } = options;
+    const { format, frameMs = 20, leadMs = 0, pieceMs = 0, realtime = true, scheduler = asyncScheduler } = options;
     this.#sink = sink;
     this.#heard$ = options.heard$ ?? new Subject();
     this.heard$ = this.#heard$.asObservable();
@@ -116,6 +123,7 @@ export class PacedLine implements PlaybackLine, Sleeper {
     this.#format = format === 'later' ? undefined : format;
     this.#frameMs = frameMs;
     this.#leadMs = leadMs;
+    this.#pieceMs = Math.max(1, Math.floor(Math.min(pieceMs, leadMs / 2) / frameMs)) * frameMs;
     this.#realtime = realtime;
     this.#clock = PlaybackClock.of(scheduler);
     this.#pacer = new Pacer(this.#clock, leadMs);
@@ -289,22 +297,24 @@ export class PacedLine implements PlaybackLine, Sleeper {
   #send(): number {
     this.#inRow = 0;
     if (this.#realtime) return this.#pacer.run(this.#writeNext);
-    while (this.#write() !== undefined);
+    while (this.#write(Infinity) !== undefined);
     return Infinity;
   }
 
-  /** The next amount to write: a whole frame, or what is left. */
-  #nextLength({ format, end, isDrained }: LinePlay): number {
+  /** The next amount to write: whole frames of what is due, one at least, or what is left. */
+  #nextLength({ format, end, isDrained }: LinePlay, dueMs = 0): number {
     if (!format) return 0;
     const whole = Math.max(bytesForMs(this.#frameMs, format), frameBytes(format));
-    const length = Math.min(whole, end - this.#sent);
-    return length < whole && !isDrained ? 0 : length;
+    const most = whole * Math.max(1, Math.floor(Math.min(dueMs + this.#frameMs, this.#pieceMs) / this.#frameMs));
+    const length = Math.min(most, end - this.#sent);
+    return isDrained ? length : length - (length % whole);
   }
 
-  #write(): number | undefined {
+  /** @param dueMs - How much the sink may take now. */
+  #write(dueMs: number): number | undefined {
     const play = this.#play;
     const format = play?.format;
-    const length = !play || this.#isSilent ? 0 : this.#nextLength(play);
+    const length = !play || this.#isSilent ? 0 : this.#nextLength(play, dueMs);
     this.#isDry = length === 0;
     if (!play || !format || length === 0) return undefined;
     const data = scale(play.queue.read(this.#sent, length), format, this.#volume);
@@ -333,7 +343,7 @@ export class PacedLine implements PlaybackLine, Sleeper {
     if (!this.#realtime) return;
     const now = this.#clock.now();
     const sentMs = this.#ms(this.#sent);
-    const frameAt = this.#isDry ? Infinity : now + wait;
+    const frameAt = this.#isDry ? Infinity : now + wait + this.#pieceMs - this.#frameMs;
     let wakeAt = this.#leadMs < tickMs ? frameAt : this.#clock.tickAt(frameAt);
     if (this.#heardAt(now) < this.#sent) {
       if (this.#isDry) wakeAt = Math.min(wakeAt, now + Math.max(1, this.#pacer.until(sentMs, now)));

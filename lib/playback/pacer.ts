@@ -56,12 +56,13 @@ export class Pacer {
   }
 
   /**
-   * Sends what is due, chunk by chunk; `send` returns how many milliseconds it sent, `undefined` when there was
-   * nothing. Lateness beyond the lead (or 200 ms) is forgiven: the schedule shifts instead of bursting.
+   * Sends what is due, chunk by chunk; `send` is told for how many milliseconds the next one has been due, and returns
+   * how many it sent, `undefined` when there was nothing. Lateness beyond the lead (or 200 ms) is forgiven: the schedule
+   * shifts instead of bursting.
    *
    * @returns Time until the next chunk is due, in milliseconds.
    */
-  run(send: () => number | undefined): number {
+  run(send: (dueMs: number) => number | undefined): number {
     const now = this.#clock.now();
     const late = this.positionAt(now) + this.#leadMs - this.sentMs - Math.max(this.#leadMs, maxBurstMs);
     if (late > 0) this.#soundOriginMs = this.#originMs += late;
@@ -69,7 +70,7 @@ export class Pacer {
     for (let wait = this.#wait(now); ; wait = this.#wait(now)) {
       if (wait > 0) return wait;
       if (sent >= maxBurstMs) return tickMs;
-      const ms = send();
+      const ms = send(this.positionAt(now) + this.#leadMs - this.sentMs);
       if (ms === undefined) return 0;
       sent += ms;
       this.sentMs += ms;

@@ -37,6 +37,9 @@ interface Call {
   readonly stream?: Stream;
 }
 
+/** Longest piece in one message: the platform takes any, and plays them in order. */
+const pieceMs = 100;
+
 const mulaw: AudioMetadata = { encoding: 'mulaw', sampleRate: 8000, channels: 1, bitDepth: 8 };
 
 /**
@@ -74,7 +77,7 @@ export class PhoneStreamA
         clear: () => this.#send('clear'),
         mark: (name) => this.#send('mark', `{"name":"${name}"}`),
       },
-      { format: mulaw, leadMs, held: true, ...(scheduler && { scheduler }) },
+      { format: mulaw, leadMs, pieceMs, held: true, ...(scheduler && { scheduler }) },
     );
   }
 
