@@ -30,13 +30,13 @@ export function thetaCredentials(key: string, { organizationId, projectId }: The
 
 /** How OpenAI's realtime services detect the end of what the user says. */
 export interface ThetaTurnDetection {
-  /** By silence, or by meaning. Default: `server_vad`. */
+  /** How the end is detected: by silence, or by meaning. Default: `server_vad`. */
   readonly type?: 'server_vad' | 'semantic_vad' | (string & {});
   /** How loud a voice must be, 0 to 1; `server_vad` only. Default: the service's, 0.5. */
   readonly threshold?: number;
   /** Audio to include before a voice, in milliseconds; `server_vad` only. Default: the service's, 300. */
   readonly prefixPaddingMs?: number;
-  /** Silence that ends it, in milliseconds; `server_vad` only. Default: 500. */
+  /** Silence that ends what the user says, in milliseconds; `server_vad` only. Default: 500. */
   readonly silenceDurationMs?: number;
   /** How soon a turn may end; `semantic_vad` only. Default: the service's, `auto`. */
   readonly eagerness?: 'low' | 'medium' | 'high' | 'auto' | (string & {});

@@ -18,9 +18,9 @@ export interface OmicronAgentConfig extends AgentConfig {
   readonly greeting?: string;
   /** Functions that the model may call: they run themselves, or `onFunctionCall` runs them. Default: none. */
   readonly tools?: readonly AgentTool[];
-  /** Whether the model falls silent while a function runs, or may go on talking. Default: the model's. */
+  /** Whether the model waits silently while a function runs, or may go on talking. Default: the model's. */
   readonly functionBehavior?: 'blocking' | 'non-blocking' | (string & {});
-  /** When it mentions a result that it did not wait for; `silent` means never. Default: the service's, `when-idle`. */
+  /** When the model mentions a result that it did not wait for; `silent`: never. Default: the service's, `when-idle`. */
   readonly functionScheduling?: 'interrupt' | 'when-idle' | 'silent' | (string & {});
   /** What was said before this session. */
   readonly context?: { readonly messages: readonly { readonly role: AgentText['role']; readonly content: string }[] };
@@ -32,9 +32,9 @@ export interface OmicronAgentConfig extends AgentConfig {
   readonly temperature?: number;
   /** Longest reply, in tokens. Default: no limit. */
   readonly maxOutputTokens?: number;
-  /** How long the model may think; `gemini-3.8-live` refuses any. Default: the model's. */
+  /** How long the model may think; `gemini-3.8-live` rejects any value. Default: the model's. */
   readonly thinkingLevel?: 'minimal' | 'low' | 'medium' | 'high' | (string & {});
-  /** When the oldest part of the conversation is dropped; with `false`, a full session ends, after 15 minutes. */
+  /** When the oldest part of the conversation is dropped; with `false`, a session ends when full, after 15 minutes. */
   readonly compression?: OmicronAgentCompression | false;
   /** Further fields of the wire's `setup`; these take precedence. Default: none. */
   readonly extraBody?: Readonly<Record<string, unknown>>;
@@ -49,11 +49,11 @@ export type OmicronAgentVoice =
 
 /** How {@link OmicronAgent} detects the user's turns. */
 export interface OmicronAgentTurnDetection {
-  /** How readily a voice counts as one. Default: the service's, `high`. */
+  /** How readily sound counts as a voice. Default: the service's, `high`. */
   readonly startSensitivity?: 'low' | 'high' | (string & {});
-  /** How readily a turn counts as over. Default: the service's, `high`. */
+  /** How readily silence counts as the end of a turn. Default: the service's, `high`. */
   readonly endSensitivity?: 'low' | 'high' | (string & {});
-  /** Voice before a turn begins, in milliseconds. Default: the service's. */
+  /** How long a voice must last before a turn begins, in milliseconds. Default: the service's. */
   readonly prefixPaddingMs?: number;
   /** Silence that ends a turn, in milliseconds. Default: the service's. */
   readonly silenceDurationMs?: number;
@@ -71,7 +71,7 @@ export interface OmicronAgentTranscription {
 
 /** When {@link OmicronAgent} drops the oldest part of a conversation. */
 export interface OmicronAgentCompression {
-  /** Tokens above which it does. Default: the service's, four fifths of the model's limit. */
+  /** Tokens above which it is dropped. Default: the service's, four fifths of the model's limit. */
   readonly triggerTokens?: number;
   /** Tokens to keep. Default: half as many. */
   readonly targetTokens?: number;

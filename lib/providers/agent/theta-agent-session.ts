@@ -18,7 +18,7 @@ export interface ThetaAgentConfig extends AgentConfig, ThetaAccount {
   readonly greeting?: string;
   /** Functions that the model may call: they run themselves, or `onFunctionCall` runs them. Default: none. */
   readonly tools?: readonly AgentTool[];
-  /** Whether it may, must or must not call one, or which one. Default: `auto`. */
+  /** Whether the model may, must or must not call a function, or which one it must call. Default: `auto`. */
   readonly toolChoice?: 'auto' | 'required' | 'none' | { readonly name: string };
   /** What was said before this session. */
   readonly context?: { readonly messages: readonly { readonly role: AgentText['role']; readonly content: string }[] };
@@ -28,11 +28,11 @@ export interface ThetaAgentConfig extends AgentConfig, ThetaAccount {
   readonly noiseReduction?: 'near_field' | 'far_field' | (string & {});
   /** How the user's words are transcribed; the model itself hears the audio. */
   readonly transcription?: ThetaAgentTranscription;
-  /** Speed as a multiple of the usual one, 0.25 to 1.5. Default: 1. */
+  /** Speaking speed, as a multiple of the normal one, 0.25 to 1.5. Default: 1. */
   readonly speed?: number;
   /** Longest reply, in tokens, 1 to 4,096. Default: no limit. */
   readonly maxOutputTokens?: number;
-  /** How long the model may think; only models that reason. Default: the service's. */
+  /** How much the model reasons; reasoning models only. Default: the service's. */
   readonly reasoningEffort?: 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | (string & {});
   /** The encoding of the agent's audio: linear16 at 24,000 Hz, or mulaw or alaw at 8,000 Hz. Default: linear16. */
   readonly outputEncoding?: 'linear16' | 'mulaw' | 'alaw';
@@ -64,7 +64,7 @@ export interface ThetaAgentTurnDetection extends ThetaTurnDetection {
 
 /** How {@link ThetaAgent} transcribes what the user says. */
 export interface ThetaAgentTranscription {
-  /** Default: `gpt-transcribe`. */
+  /** Transcribes the user's words; the agent itself hears the audio. Default: `gpt-transcribe`. */
   readonly model?: string;
   /** ISO 639-1, as a hint. */
   readonly language?: string;

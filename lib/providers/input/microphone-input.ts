@@ -34,8 +34,8 @@ export interface MicrophoneInputConfig extends TrackInputConfig {
   /** Sample rate delivered, in Hz; the device keeps its own. Default: 16,000. */
   readonly sampleRate?: number;
   /**
-   * The preferred microphone, as `navigator.mediaDevices.enumerateDevices()` names it; another one by `updateConfig()`
-   * takes over at once. Default: the system's choice.
+   * The preferred microphone's `deviceId`, from `navigator.mediaDevices.enumerateDevices()`; a change by
+   * `updateConfig()` takes effect at once. Default: the system's choice.
    */
   readonly deviceId?: string;
   /** Whether the browser cancels what the page plays; without it the agent hears itself. Default: true. */

@@ -8,14 +8,14 @@ import type { ResponsesAnswer } from './theta-responses.ts';
 
 /** Configuration of {@link ThetaLLM}. */
 export interface ThetaLLMConfig extends ChatConfig {
-  /** The model's id; required. For voice: `gpt-5.4-mini`, here without reasoning. */
+  /** The model's id; for voice, `gpt-5.4-mini`, here without reasoning. Required. */
   readonly model: string;
   /**
-   * The vendor's API: `chat` is chat completions, which others copy; with `responses`, models keep their reasoning while
-   * they call tools, and have tools of the service's. Fixed at construction. Default: `chat`.
+   * The vendor's API: `chat` is chat completions, which other vendors imitate; with `responses`, models keep their
+   * reasoning while they call tools, and can use the service's own tools. Fixed at construction. Default: `chat`.
    */
   readonly api?: 'chat' | 'responses';
-  /** Tools that the service runs itself, in its own terms, such as `{ type: 'web_search' }`; `responses` only. */
+  /** Tools that the service runs itself, in its own format, such as `{ type: 'web_search' }`; `responses` only. */
   readonly serviceTools?: readonly Readonly<Record<string, unknown>>[];
   /** The organization to bill, for a key that serves several. */
   readonly organizationId?: string;

@@ -24,19 +24,19 @@ export interface MeetingInputDConfig extends Pick<RemoteConfig, 'allowInsecure' 
   readonly clientId: string;
   /** The app's client secret, which signs the handshakes and never leaves the server. */
   readonly clientSecret: string;
-  /** One stream of the whole meeting, or one per participant, mixed here for `audio$`. Default: `mixed`. */
+  /** One stream for the whole meeting, or one per participant, mixed by the provider for `audio$`. Default: `mixed`. */
   readonly dataOpt?: 'mixed' | 'per-participant';
   /** 8000, 16000, 32000 or 48000 Hz. Default: 16000. */
   readonly sampleRate?: 8000 | 16000 | 32000 | 48000;
   /** Audio per message: a multiple of 20, from 20 to 1000 ms. Default: 20. */
   readonly sendRateMs?: number;
   /**
-   * Whether audio from between the webhook and the connection, up to 60 s, arrives first in a burst. Default: false.
+   * Whether up to 60 s of audio from between the webhook and the connection arrives first, in a burst. Default: false.
    */
   readonly bufferData?: boolean;
   /** Fills gaps in the mixed audio (everyone muted) with silence, up to 10 s each. Default: false. */
   readonly fillGaps?: boolean;
-  /** Whether the platform's own transcript is fetched too, for `transcript$`; needs a scope of its own. Default: false. */
+  /** Whether the platform's own transcript is fetched too, for `transcript$`; needs its own scope. Default: false. */
   readonly transcript?: boolean;
   /**
    * The language of the transcript, BCP 47: one of the platform's 37. Default: detected, English for the first 30 s.

@@ -40,7 +40,7 @@ export interface MeetingInputEConfig extends RemoteConfig {
   readonly spaceName: string;
   /** Where the page serves `rxvoice/worklets.js`, for a strict Content-Security-Policy. Default: inlined. */
   readonly workletUrl?: string;
-  /** Default: Google's STUN server. */
+  /** ICE servers for the WebRTC connection. Default: Google's STUN server. */
   readonly iceServers?: readonly IceServer[];
   /** How a lost connection is retried; `false` disables reconnecting. */
   readonly reconnect?: boolean | BackoffOptions;

@@ -20,7 +20,7 @@ export interface PhoneSocketBConfig extends PhoneConfig {
   readonly leadMs?: number;
   /**
    * Asks the platform, by `notify`, to report when it has played what was sent: positions and `flush()` then follow its
-   * reports instead of the clock alone. Deployments without `notify` cost 2 s at each end. Default: false.
+   * reports instead of the clock alone. Deployments without `notify` add 2 s to each end of playback. Default: false.
    */
   readonly notify?: boolean;
   /** Longest wait in `initialize()` for an attached call's first message, in milliseconds. Default: 10,000. */

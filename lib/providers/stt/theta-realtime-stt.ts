@@ -22,8 +22,8 @@ import type { STTContext, STTEffect, STTStep, STTWire } from './stt-wire.ts';
 /** Configuration of {@link ThetaRealtimeSTT}. `language` is ISO 639-1, as a hint. */
 export interface ThetaRealtimeSTTConfig extends StreamingSTTConfig, ThetaRealtimeSTTOptions {
   /**
-   * `gpt-live-transcribe`, `gpt-transcribe`, `gpt-realtime-whisper`, or another, which passes through; the default one
-   * retires in February 2027. Default: `gpt-4o-mini-transcribe`.
+   * `gpt-live-transcribe`, `gpt-transcribe`, `gpt-realtime-whisper`; others pass through. The default retires in February
+   * 2027. Default: `gpt-4o-mini-transcribe`.
    */
   readonly model?: ThetaRealtimeSTTModel;
   /** What the conversation is about, and words to expect; not for `gpt-realtime-whisper`. */

@@ -44,9 +44,9 @@ export interface ZetaSTTConfig extends ZetaSTTOptions {
   readonly endOfUtteranceSilenceTrigger?: number;
   /** Tells speakers apart; `metadata.words` name them. Default: false. */
   readonly enableSpeakerDiarization?: boolean;
-  /** Languages into which speech is translated; results have it in `metadata.translations`, and `translations$`. */
+  /** Languages into which speech is translated, in the results' `metadata.translations` and on `translations$`. */
   readonly translation?: ZetaTranslation;
-  /** Sounds to tell of on `sounds$`: `laughter`, `applause`, `music`. Default: none. */
+  /** Sounds to report on `sounds$`: `laughter`, `applause`, `music`. Default: none. */
   readonly audioEvents?: readonly ('laughter' | 'applause' | 'music')[];
   /** Words to listen for, at most 1,000. */
   readonly additionalVocab?: readonly (string | ZetaVocabulary)[];
@@ -57,7 +57,7 @@ const zetaEncodings: NamedEncodings = { pcm_s16le: 'linear16', pcm_f32le: 'linea
 
 /** What {@link ZetaSTT} translates into. */
 export interface ZetaTranslation {
-  /** At most five languages, in ISO 639-1; regions are dropped. From any of them into English, or from English. */
+  /** At most five languages, in ISO 639-1; regions are dropped. Either the speech or the translation must be English. */
   readonly to: readonly string[];
 }
 
@@ -81,13 +81,16 @@ export interface ZetaSTTOptions extends StreamingSTTConfig {
   readonly outputLocale?: string;
   /** A specialist vocabulary, such as `finance` or `medical`. */
   readonly domain?: string;
-  /** Seconds after which words are final at the latest, 0.7 to 4, and more than the silence trigger. Default: 1, or as much as that needs. */
+  /**
+   * Seconds after which words are final at the latest, 0.7 to 4, and more than the silence trigger. Default: 1, or the
+   * trigger plus 0.25 if longer.
+   */
   readonly maxDelay?: number;
   /** Whether a number or a date in progress may take longer. Default: the service's, `flexible`. */
   readonly maxDelayMode?: 'flexible' | 'fixed' | (string & {});
   /** Whether results mark numbers, dates and the like. Default: false. */
   readonly enableEntities?: boolean;
-  /** Omits hesitation; English. Default: false. */
+  /** Omits hesitations; English only. Default: false. */
   readonly removeDisfluencies?: boolean;
   /** Punctuation marks of the results. */
   readonly punctuation?: {

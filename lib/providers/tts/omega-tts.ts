@@ -28,7 +28,7 @@ export type OmegaTTSEngine = 'neural' | 'generative' | 'long-form' | 'standard' 
 export interface OmegaTTSConfig extends RequestTTSConfig, AwsConfig {
   /** Credentials for signing, or an async factory; preferably temporary ones. Required without `proxyUrl`. */
   readonly credentials?: AwsCredentials | (() => Promise<AwsCredentials>);
-  /** Such as `Joanna`. Required. */
+  /** The voice, such as `Joanna`. */
   readonly voiceId: string;
   /** Default: `neural`. */
   readonly engine?: OmegaTTSEngine;
@@ -46,8 +46,8 @@ export interface OmegaTTSConfig extends RequestTTSConfig, AwsConfig {
   /** BCP 47; only for bilingual voices. */
   readonly languageCode?: string;
   /**
-   * Whether `words$` has the service's own times instead of estimates: a second billed request each; raw formats only.
-   * Default: false.
+   * Whether `words$` has the service's own times instead of estimates: needs a second, billed request for each text; raw
+   * formats only. Default: false.
    */
   readonly wordTimings?: boolean;
 }

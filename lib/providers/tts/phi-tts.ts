@@ -19,8 +19,8 @@ export interface PhiTTSConfig extends RequestTTSConfig {
   /** Default: `coda`, which also replaces the retired `arcana` models. */
   readonly model?: PhiTTSModel;
   /**
-   * `mistv2` supports `mp3`, `pcm` and `mulaw`. Default: `mp3`, but `pcm` for an output that decodes nothing, as a
-   * phone's (`auto`).
+   * `mistv2` supports `mp3`, `pcm` and `mulaw`. Default: `mp3`; `pcm` for an output that cannot decode, such as
+   * a phone (`auto`).
    */
   readonly audioFormat?: PhiTTSFormat | 'auto';
   /** ISO 639-1, -2 or -3, such as `en` or `eng`; the speaker's own. */

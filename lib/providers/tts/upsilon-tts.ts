@@ -12,7 +12,7 @@ export type UpsilonTTSFormat = 'wav' | 'mp3' | 'pcm' | 'ulaw' | 'alaw';
 
 /** Configuration of {@link UpsilonTTS}. */
 export interface UpsilonTTSConfig extends RequestTTSConfig {
-  /** A catalog voice, or a clone (`voice_…`). Required. It must belong to the model: the service does not check. */
+  /** A catalog voice, or a clone (`voice_…`). Required; it must belong to the model: the service does not check. */
   readonly voiceId: string;
   /** Default: `lightning_v3.1`. */
   readonly model?: UpsilonTTSModel;
