@@ -5,8 +5,8 @@ import { ContextOutput, type ContextOutputConfig } from '../../playback/context-
 /** Configuration of {@link BrowserAudioOutput}. */
 export interface BrowserAudioOutputConfig extends ContextOutputConfig {
   /**
-   * The speaker, as `navigator.mediaDevices.enumerateDevices()` names it; Chromium only. `updateConfig()` changes it while
-   * it sounds. The browser's echo cancellation may only cover the default. Default: the system's choice.
+   * The speaker, as `navigator.mediaDevices.enumerateDevices()` names it; Chromium only. `updateConfig()` changes it
+   * during playback. The browser's echo cancellation may cover only the default. Default: the system's choice.
    */
   readonly sinkId?: string;
 }

@@ -60,7 +60,7 @@ export interface EpsilonSTTConfig extends StreamingSTTConfig, EpsilonSTTOptions 
   readonly sampleRate?: number;
   /** Languages to expect, ISO 639-1; if none, the service detects it. Default: `language` if set. */
   readonly languages?: readonly string[];
-  /** Seconds of silence that end an utterance, 0.01 to 10. Default: 0.3; the service's own, 0.05, ends it at any breath. */
+  /** Seconds of silence that end an utterance, 0.01 to 10. Default: 0.3; the service's own is 0.05, shorter than a breath. */
   readonly endpointing?: number;
   /** Whether the speaker may switch languages; set `languages` too. Default: false. */
   readonly codeSwitching?: boolean;
