@@ -32,7 +32,7 @@ export interface LambdaSTTConfig extends StreamingSTTConfig, LambdaSTTOptions {
   readonly languageCode?: string;
   /** The audio's encoding. Default: `pcm`, which is linear16. */
   readonly mediaEncoding?: LambdaMediaEncoding;
-  /** Hz, ideally 16,000; audio at other rates is converted. Default: that of the audio. */
+  /** In Hz, ideally 16,000; audio at other rates is converted. Default: that of the audio. */
   readonly sampleRate?: number;
   /** Whether partial results change less, at some loss of accuracy. Default: false. */
   readonly enablePartialResultsStabilization?: boolean;

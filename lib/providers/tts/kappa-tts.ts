@@ -53,8 +53,8 @@ export interface KappaTTSConfig extends RequestTTSConfig {
   /** Such as `en-US-JennyNeural`. Required. */
   readonly voiceName: string;
   /**
-   * Default: `audio-24khz-48kbitrate-mono-mp3`, but `raw-24khz-16bit-mono-pcm` for an output that decodes nothing, as a
-   * phone's (`auto`).
+   * Default: `audio-24khz-48kbitrate-mono-mp3`, but `raw-24khz-16bit-mono-pcm` for an output that cannot decode, such as
+   * a phone (`auto`).
    */
   readonly outputFormat?: KappaTTSFormat | 'auto';
   /** The speaking style, such as `cheerful`; the service ignores styles the voice lacks. */
