@@ -37,20 +37,17 @@ export const marks = {
 
 /**
  * What every pipeline has for features that it may not import: files that serve nothing else, the chunk of `dist` that
- * brings each, which no page loads at first, and the bytes that it may take, minified. `captions.ts` is not loaded before
- * somebody subscribes to `captions$`.
+ * brings each, which no page loads at first. `captions.ts` is not loaded before somebody subscribes to `captions$`.
  */
 export const hooks = [
   {
     file: 'lib/conversation/input-guards.ts',
     chunk: 'dist/conversation/model-conversation.js',
-    most: 800,
     why: 'guards judge a turn before onUserTurn and the model see it',
   },
   {
     file: 'lib/conversation/captions.ts',
     chunk: 'dist/conversation/captions.js',
-    most: 2_400,
     why: 'the words of captions$, on the clock of the playback',
   },
 ];

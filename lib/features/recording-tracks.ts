@@ -16,8 +16,9 @@ const gapMs = 60;
 const slackMs = 2;
 /** How much audio is then sped up or slowed down: inaudible. */
 const stretchBy = 1 / 500;
-/** The agent's audio continues without a gap unless it is late by more than this, or early by more than that, in milliseconds. */
+/** The agent's audio continues without a gap if it is late by less than this, in milliseconds. */
 const joinMs = 5;
+/** The same for audio that is early: it comes from a clock that runs fast. */
 const overlapMs = 500;
 /** Samples up to this magnitude are silence. */
 const quiet = 32;

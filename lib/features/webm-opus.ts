@@ -304,7 +304,7 @@ class WebmFile {
       ...[element(0xd7, uint(1)), element(0x73c5, uint(1)), element(0x83, uint(2)), element(0x9c, uint(0))],
       // Without a language, it would be English.
       ...[element(0x22b59c, ascii('und')), element(0x86, ascii('A_OPUS')), element(0x63a2, head), audio],
-      // What a player drops at the beginning, in nanoseconds, too.
+      // What a player drops at the beginning, and decodes before the place that it jumps to, both in nanoseconds.
       ...[element(0x56aa, uint(Math.round(this.#preSkipUs * 1_000))), element(0x56bb, uint(seekPreRollNs))],
     );
     // A segment whose length nobody knows yet.

@@ -45,8 +45,8 @@ export interface PacedLineOptions {
   /** How much unheard audio the sink may hold, in milliseconds. Default: 0. */
   readonly leadMs?: number | undefined;
   /**
-   * Longest piece for a sink that takes several frames in one, in milliseconds: it is written to that rarely, but at
-   * most half the lead apart. Default: one frame.
+   * Longest piece that the sink takes in one write, in milliseconds. It is written to as rarely. Pieces are at most half
+   * the lead long, so that the sink never runs dry in between. Default: one frame.
    */
   readonly pieceMs?: number | undefined;
   /** False: audio is written and heard at once. Default: true. */

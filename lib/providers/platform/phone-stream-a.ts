@@ -14,8 +14,8 @@ import { aheadOfTime, Timeline } from './timeline.ts';
 /** Configuration of {@link PhoneStreamA}. Credentials stay with the application, for its TwiML and signature check. */
 export interface PhoneStreamAConfig extends PhoneConfig {
   /**
-   * How much unheard audio the platform may hold, 0 to 20,000 ms: it gets pieces of at most half of that, and of 100 ms at
-   * most. Default: 200.
+   * How much unheard audio the platform may hold, 0 to 20,000 ms; it is sent in pieces of up to half of that, at most 100
+   * ms. Default: 200.
    */
   readonly leadMs?: number;
   /** Fills gaps in the caller's audio (a call on hold) with silence, up to 10 s each. Default: false. */

@@ -348,7 +348,7 @@ export function afterVoice(hearing: Hearing, { type }: SpeechEvent): Hearing {
   return { ...hearing, isOpen: type !== 'ended' || hearing.hasWords };
 }
 
-/** A result whose id is that of no other: two services may give the same to different utterances. */
+/** A result with an id of its own: two services may use one id for different utterances. */
 function inPlace(result: TranscriptionResult, place: number): TranscriptionResult {
   const { utteranceId } = result;
   return utteranceId === undefined || place === 0 ? result : { ...result, utteranceId: `${place}.${utteranceId}` };
