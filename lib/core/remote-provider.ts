@@ -190,7 +190,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     if (base === undefined) return undefined;
     const page = (globalThis as { location?: { href?: string } }).location?.href;
     const absolute = /^[a-z][a-z\d+.-]*:/i.test(base) || !page ? base : new URL(base, page).href;
-    return absolute.replace(/\/+$/, '');
+    return absolute.replace(/(?<!\/)\/+$/, '');
   }
 
   /**
@@ -204,7 +204,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     const [address = '', ownQuery] = base.split(/\?(.*)/s);
     let url: URL;
     try {
-      url = new URL(address.replace(/\/+$/, '') + path);
+      url = new URL(address.replace(/(?<!\/)\/+$/, '') + path);
     } catch (cause) {
       throw this.error(`${this.name}: "${redact(base)}" is not an absolute URL`, { code: 'configuration', cause });
     }

@@ -8,7 +8,7 @@ const goesOn = /(?:\.\.|[,،、;؛:\p{Pd}])[\p{Pe}\p{Pf}"'\s]{0,8}$/u;
 const terminated = /[\p{STerm}][\p{Pe}\p{Pf}"'\s]{0,8}$/u;
 const asked = /[?؟][\p{Pe}\p{Pf}"'\s]{0,8}$/u;
 /** Punctuation at the end, but not Indic vowel signs, which are parts of letters. */
-const ending = /[\p{P}\p{S}\s]{1,32}$/u;
+const ending = /(?<![\p{P}\p{S}\s])[\p{P}\p{S}\s]+$/u;
 
 interface Rules {
   readonly words: ReadonlySet<string>;

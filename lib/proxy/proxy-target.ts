@@ -77,7 +77,7 @@ export function baseOf(name: string, base: ProxyBase, environment: ProxyEnvironm
   const text = typeof base === 'string' ? base : base(environment);
   const url = parseUrl(text);
   const isLocal = url !== undefined && /^(127(\.\d+){3}|\[::1\]|localhost)$/.test(url.hostname);
-  if (url?.protocol === 'https:' || (url?.protocol === 'http:' && isLocal)) return text.replace(/\/+$/, '');
+  if (url?.protocol === 'https:' || (url?.protocol === 'http:' && isLocal)) return text.replace(/(?<!\/)\/+$/, '');
   throw new Error(`The address of ${name} must be https: (or http: on this machine): ${url?.origin ?? text}`);
 }
 

@@ -255,7 +255,7 @@ export class FakeLLM extends Fake<FakeLLMConfig> implements LLMProvider {
 
 /** Text as the events of a generation: one token per word. */
 export function tokensOf(text: string): LLMEvent[] {
-  const tokens = text.match(/\s*\S+\s*$|\s*\S+/g) ?? [];
+  const tokens = text.match(/(?<!\s)\s*\S+(?:\s+$)?/g) ?? [];
   return [...tokens.map((token): LLMEvent => ({ type: 'token', text: token })), { type: 'done', finishReason: 'stop' }];
 }
 

@@ -53,7 +53,7 @@ const couldBeRule = /^[-*_=|: \t]*$/;
 const rule = /^(?:([-*_=])[ \t]*(?:\1[ \t]*){2,}|(?=.*-)(?=.*\|)[-|: \t]+)$/;
 const bullet = /^[-*+•‣◦▪●][ \t]/;
 const task = /^\[[ xX]\][ \t]/;
-const fenceOpening = /^(`{3,}(?!.*`)|~{3,})[ \t]*(\S*)/;
+const fenceOpening = /^(`{3,}(?!`|.*`)|~{3,})[ \t]*(\S*)/;
 /** Possible content of angle brackets, up to the first that closes. */
 const bracketed = /^<([a-z/][^<>\n]{0,256})>/i;
 const couldBeBracketed = /^<(?:[a-z/][^<>\n]{0,256}|!|!-|!--.*)?$/is;

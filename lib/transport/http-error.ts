@@ -275,7 +275,7 @@ const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 
 /** Converts `12s`, `2m59.56s`, `120ms`, or a bare number of seconds, to milliseconds. */
 function durationMs(text: unknown): number | undefined {
   if (typeof text !== 'string') return undefined;
-  const parts = [...text.matchAll(/(\d{1,15}(?:\.\d{1,15})?)(ms|s|m|h|d)/g)];
+  const parts = [...text.matchAll(/(?<![\d.])(\d{1,15}(?:\.\d{1,15})?)(ms|s|m|h|d)/g)];
   if (parts.length > 0)
     return parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * (units[unit ?? ''] ?? 0), 0);
   const seconds = numeric(text);

@@ -173,7 +173,7 @@ function unlessOver(error: unknown): void {
 const algorithm = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' };
 
 async function importKey(pem: string): Promise<CryptoKey> {
-  const [, body = ''] = /-----BEGIN PRIVATE KEY-----([\s\S]+?)-----END PRIVATE KEY-----/.exec(pem) ?? [];
+  const [, body = ''] = /-----BEGIN PRIVATE KEY-----([^-]+)-----END PRIVATE KEY-----/.exec(pem) ?? [];
   const bytes = decodeBase64(body.replace(/\s+/g, ''));
   if (!bytes || bytes.length === 0) {
     const problem = 'privateKey must be a PEM that begins with -----BEGIN PRIVATE KEY-----';

@@ -161,7 +161,7 @@ function msOf({ text, durationMs }: NativePiece, index: number): number {
 /** The start of the word that sounds at a time; between two words, that point. */
 function wordAt({ text, durationMs }: NativePiece, ms: number): number {
   const index = Math.min(Math.round((ms / durationMs) * text.length), text.trimEnd().length - 1);
-  return /\s/.test(text.charAt(index)) ? index : text.slice(0, index).search(/\S*$/);
+  return /\s/.test(text.charAt(index)) ? index : text.slice(0, index).search(/(?<!\S)\S*$/);
 }
 
 /** Options of a {@link NativeSpeaker}. */
