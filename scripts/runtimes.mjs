@@ -1,34 +1,39 @@
 /**
- * Runs the spec files that Jest runs on Node 20 under Bun, Deno and a newer Node, from the source, as many runtimes side
- * by side as there are cores. `npm run runtimes -- bun` runs one of them; a path after it runs that spec alone.
+ * Runs the spec files that Jest runs on Node 20 under Bun, Deno and a newer Node, from the source, side by side.
+ * `npm run runtimes -- bun` runs one of them; a path after it runs that spec alone.
+ *
+ * A runtime runs all specs in one process: to load the library for each would take longer than the specs.
  */
-import { availableParallelism } from 'node:os';
-import { bin, filesBelow, run, sayWhatFailed } from './lib.mjs';
-
-const cores = availableParallelism();
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { bin, filesBelow, root, run, sayWhatFailed } from './lib.mjs';
 
 const condition = '--conditions=rxvoice-source';
 const globals = './__tests__/runtimes/globals.ts';
 
 /** Folders whose specs belong to one environment. */
 const elsewhere = /^__tests__\/(bench|browser|package|sdk)\//;
-/** Takes WebAssembly away, and Bun runs all specs in one process. */
+/** Takes WebAssembly away: it has a process of its own. */
 const alone = '__tests__/audio/resampler-plain.spec.ts';
+
+/** Each runtime's command for some files. */
 const runtimes = {
-  bun: {
-    command: (files) => [
-      ...bin('bun', condition, 'test', '--timeout=30000'),
-      ...files.filter((file) => file !== alone).map((file) => `./${file}`),
-    ],
-  },
-  deno: { command: (files) => bin('deno', 'test', '-A', '--no-check', condition, '--preload', globals, ...files) },
-  node24: {
-    command: (files) => [
-      ...['npm', 'exec', '--yes', '--package=node@24', '--', 'node', condition, '--import', globals],
-      ...['--test', '--test-reporter=spec', `--test-concurrency=${cores}`, ...files],
-    ],
-  },
+  bun: (files) => bin('bun', condition, 'test', '--timeout=30000', ...files.map((file) => `./${file}`)),
+  deno: (files) => bin('deno', 'test', '-A', '--no-check', condition, '--preload', globals, together(files)),
+  node24: (files) => [
+    ...['npm', 'exec', '--yes', '--package=node@24', '--', 'node', condition, '--import', globals],
+    ...['--test', '--test-isolation=none', '--test-reporter=spec', ...files],
+  ],
 };
+
+/** A file that imports all of them: Deno has a process for each file that it is given. */
+function together(files) {
+  const folder = join(root, '.cache/runtimes');
+  const path = join(folder, `${files.length}-specs.ts`);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(path, files.map((file) => `await import(${JSON.stringify(join(root, file))});\n`).join(''));
+  return path;
+}
 
 const args = process.argv.slice(2);
 const named = args.filter((arg) => arg in runtimes);
@@ -78,23 +83,22 @@ const results = [];
 async function perform(name) {
   console.log(`\n${name}: ${files.length} spec files`);
   const startedAt = performance.now();
-  const { code, text } = await run(runtimes[name].command(files), {
-    live: isLive,
-    env: { NO_COLOR: '1' },
-    watch: endsWithin(limitMs),
-  });
-  const { passed, failed } = count(text);
-  const failedHere = code !== 0 || passed === 0 ? Math.max(1, failed) : failed;
-  if (!isLive) console.log(`\n=== ${name}\n${text.trimEnd()}`);
-  results.push({ name, text, passed, failed: failedHere, seconds: (performance.now() - startedAt) / 1000 });
+  const whole = { name, text: '', passed: 0, failed: 0, seconds: 0 };
+  const groups = [files.filter((file) => file !== alone), files.filter((file) => file === alone)];
+  for (const group of groups.filter(({ length }) => length > 0)) {
+    const options = { live: isLive, env: { NO_COLOR: '1' }, watch: endsWithin(limitMs) };
+    const { code, text } = await run(runtimes[name](group), options);
+    const { passed, failed } = count(text);
+    whole.text += text;
+    whole.passed += passed;
+    whole.failed += code !== 0 || passed === 0 ? Math.max(1, failed) : failed;
+  }
+  if (!isLive) console.log(`\n=== ${name}\n${whole.text.trimEnd()}`);
+  results.push({ ...whole, seconds: (performance.now() - startedAt) / 1000 });
 }
 
-// Each runs on one core, or little more.
-const waiting = [...wanted];
-const worker = async () => {
-  for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) await perform(name);
-};
-await Promise.all(Array.from({ length: cores }, worker));
+// Each runs on one core or less: a third of the time, specs wait for sockets and timers.
+await Promise.all(wanted.map(perform));
 
 sayWhatFailed(
   results

@@ -323,6 +323,8 @@ function take(world: World, first: Input): World {
 function show(world: World, state: ConversationState, queue: Input[]): World {
   const [candidate, previous] = [candidateOf(state), candidateOf(world.state)];
   const next: World = { ...world, state };
+  const isSame = candidate?.speechId === previous?.speechId && state.candidate?.id === world.state.candidate?.id;
+  if (isSame && state.says === world.state.says) return next;
   const wanted = new Set([...state.says.map(({ id }) => id), ...(candidate ? [candidate.speechId] : [])]);
   const speeches: Record<string, Progress> = {};
   for (const [id, stage] of Object.entries(world.speeches)) {
@@ -392,35 +394,64 @@ export function unrest({ state, speeches, open }: World): string | undefined {
 /** What of a moment decides what can still happen: times count from now, and names by their order. */
 export function keyOf({ at, state, speeches, open, committed }: World): string {
   const names = new Map<string, string>();
-  const { ids: _, silentAt: __, idleAt, awayAt, awayInMs, settings, ...rest } = state;
-  const essence = {
-    ...rest,
-    going: [state.rules.bargeIn, state.rules.turnTaking, settings.turnTaking],
-    isIdling: idleAt !== Infinity,
-    isLeaving: [awayAt !== Infinity, awayInMs !== Infinity],
-    speeches: Object.entries(speeches),
-    open,
-    committed,
-  };
-  return JSON.stringify(essence, (key, value: unknown) => {
-    if (
-      key === 'rules' ||
-      key === 'phrasebook' ||
-      key === 'moments' ||
-      key === 'measured' ||
-      key === 'tickets' ||
-      key === 'ticket'
-    ) {
-      return undefined;
-    }
-    if (/^(content|result|lastWords|interim|replaces)$/.test(key)) return undefined;
-    if (typeof value === 'number') {
-      if (/(At|until|since|at)$/i.test(key)) return value === Infinity ? '∞' : Math.max(-11_000, value - at);
-      return value;
-    }
-    if (typeof value !== 'string' || !/^(turn|speech|answer)-\d+$/.test(value)) return value;
-    const name = names.get(value) ?? `#${names.size}`;
-    names.set(value, name);
+  const { ids: _, silentAt: __, idleAt, awayAt, awayInMs, settings, rules, ...rest } = state;
+  const nameOf = (id: string): string => {
+    const name = names.get(id) ?? `#${names.size}`;
+    names.set(id, name);
     return name;
-  });
+  };
+  const written = (value: unknown, isTime: boolean): string => {
+    if (typeof value === 'number') {
+      return isTime && value !== Infinity ? String(Math.max(-11_000, value - at)) : String(value);
+    }
+    if (typeof value === 'string') return isId.test(value) ? nameOf(value) : `"${value}"`;
+    if (typeof value !== 'object' || value === null) return String(value);
+    if (Array.isArray(value)) return `[${value.map((each) => written(each, isTime)).join()}]`;
+    let text = '{';
+    for (const [key, each] of Object.entries(value)) {
+      const { code, isDropped, isTime: isTimed } = fieldOf(key);
+      if (!isDropped && each !== undefined && typeof each !== 'function') text += code + written(each, isTimed);
+    }
+    return `${text}}`;
+  };
+  const going = [rules.bargeIn, rules.turnTaking, settings.turnTaking].map(settingKey);
+  const ends = [idleAt !== Infinity, awayAt !== Infinity, awayInMs !== Infinity];
+  return written([rest, going, ends, Object.entries(speeches), open, committed], false);
+}
+
+const isId = /^(turn|speech|answer)-\d+$/;
+
+/** What a field's name says of it, and a short name. */
+interface Field {
+  readonly code: string;
+  readonly isDropped: boolean;
+  readonly isTime: boolean;
+}
+
+const fields = new Map<string, Field>();
+const dropped = /^(rules|phrasebook|moments|measured|tickets?|content|result|lastWords|interim|replaces)$/;
+
+function fieldOf(key: string): Field {
+  let field = fields.get(key);
+  if (!field) {
+    field = {
+      code: `~${fields.size.toString(36)}:`,
+      isDropped: dropped.test(key),
+      isTime: /(At|until|since|at)$/i.test(key),
+    };
+    fields.set(key, field);
+  }
+  return field;
+}
+
+/** Settings are few, and never change. */
+const settingKeys = new Map<unknown, string>();
+
+function settingKey(setting: unknown): string {
+  let key = settingKeys.get(setting);
+  if (key === undefined) {
+    key = JSON.stringify(setting);
+    settingKeys.set(setting, key);
+  }
+  return key;
 }
