@@ -1,10 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { absolute, median, percentile, toFloor, type BenchOptions, type Figures, type Measured } from '../harness.ts';
-import { absoluteSidesOf, lineUp, ours, sidesOf, type Side } from './rig.ts';
+import { absoluteSidesOf, lineUp, ours, sidesOf, type Lineup, type Rig, type Side } from './rig.ts';
 import type { World } from './world.ts';
 
-/** Turns before any is measured: in a young process the engine still interprets and compiles. */
+/** Rounds of a benchmark's own before any is measured. */
 const warmUps = 100;
+
+/** A process's first turns, and the calls at once that make them: until then V8 still interprets, and compiles beside. */
+const youth = { calls: 10, turns: 1_500 };
 
 /** How long services take to answer, in milliseconds: what is done meanwhile delays nobody. Real ones take longer. */
 const serviceMs = 20;
@@ -48,6 +51,23 @@ export async function turn(world: World, restMs: number, answerMs: number = 0): 
   };
 }
 
+/** Brings a process to the state in which servers spend their lives. */
+async function warmUp(rig: Rig): Promise<void> {
+  const worlds = await Promise.all(Array.from({ length: youth.calls }, () => rig.call()));
+  const make = async (world: World): Promise<void> => {
+    for (let at = 0; at < youth.turns / youth.calls; at++) await turn(world, 20, serviceMs);
+    world.phone?.socket.close();
+  };
+  await Promise.all(worlds.map(make));
+  // Time to hang up.
+  await sleep(1_000);
+  await Promise.all(worlds.map((world) => world.close()));
+}
+
+async function warmUpAll({ rigs }: Lineup): Promise<void> {
+  await Promise.all(rigs.map(warmUp));
+}
+
 const figuresOf = (taken: Taken, figure: (turns: readonly Turn[]) => number): Figures =>
   Object.fromEntries([...taken].map(([name, turns]) => [name, figure(turns)]));
 
@@ -65,7 +85,7 @@ function ratioRows(row: string, taken: Taken, pick: (turn: Turn) => number, note
 export async function turns(options: BenchOptions = {}): Promise<Measured[]> {
   const count = options.quick ? 40 : 200;
   await using lineup = await lineUp(sidesOf(options));
-  await sleep(300);
+  await warmUpAll(lineup);
   const taken = new Map([...lineup.calls.keys()].map((name) => [name, [] as Turn[]]));
   for (let round = 0; round < count + warmUps; round++) {
     if (round === warmUps) await lineup.begin();
@@ -100,7 +120,8 @@ export async function manyCalls(options: BenchOptions = {}): Promise<Measured[]>
       });
       return (await Promise.all(all)).flat();
     };
-    await round(Math.ceil(warmUps / calls));
+    await warmUp(rig);
+    await round(1);
     await rig.begin();
     const { cpuMs: before } = await rig.vitals();
     const turns = await round(count);
@@ -115,6 +136,7 @@ export async function manyCalls(options: BenchOptions = {}): Promise<Measured[]>
 export async function voices({ quick = false }: BenchOptions = {}): Promise<Measured[]> {
   const count = quick ? 40 : 200;
   await using rig = await ours.open();
+  await warmUp(rig);
   const world = await rig.call();
   await sleep(300);
   const taken: number[] = [];
@@ -161,6 +183,7 @@ export async function rightAfter(options: BenchOptions = {}): Promise<Measured[]
   const handshakeMs = 150;
   const count = options.quick ? 30 : 100;
   await using lineup = await lineUp(sidesOf(options), { handshakeMs });
+  await warmUpAll(lineup);
   await sleep(600);
   const taken = new Map([...lineup.calls.keys()].map((name) => [name, [] as Turn[]]));
   for (let round = 0; round < count + warmUps; round++) {

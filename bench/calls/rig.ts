@@ -109,6 +109,7 @@ async function openRig(program: string, args: readonly string[] = []): Promise<R
 
 /** The programs of several sides, with a call to each. */
 export interface Lineup extends AsyncDisposable {
+  readonly rigs: readonly Rig[];
   readonly calls: ReadonlyMap<Contender, World>;
   begin(): Promise<void>;
 }
@@ -131,6 +132,7 @@ export async function lineUp(sides: readonly Side[], options: WorldOptions = {})
     throw error;
   }
   return {
+    rigs,
     calls,
     begin: async () => {
       for (const rig of rigs) await rig.begin();
