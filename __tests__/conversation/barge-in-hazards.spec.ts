@@ -415,6 +415,21 @@ describe("the agent's own words, heard back,", () => {
     expect(committed(result)).toEqual(['tell me', 'On Monday between nine and eleven?']);
   });
 
+  it('are never looked for while a button is held: the caller may repeat them', () => {
+    const result = voiceTest({
+      llm: { answer: () => answer },
+      turnTaking: { strategy: 'manual' },
+      steps: {
+        0: application.send('tell me'),
+        2_000: application.does('begin'),
+        2_300: user.final('Your parcel will arrive on Monday'),
+        2_400: application.does('commit'),
+      },
+      untilMs: 9_000,
+    });
+    expect(committed(result)).toEqual(['tell me', 'Your parcel will arrive on Monday']);
+  });
+
   it('count where the application wants no guard', () => {
     expect(committed(telling(echoes, { answer, bargeIn: { echoGuard: false } }))).toHaveLength(2);
   });

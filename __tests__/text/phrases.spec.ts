@@ -53,6 +53,15 @@ describe('phrases', () => {
     ]);
   });
 
+  it.each([
+    ['fr', 'Arretez'],
+    ['pt', 'Ta bom'],
+    ['de', 'Naturlich'],
+  ])('%s: accents may be left out of "%s"', async (locale, text) => {
+    const { isCommand, isBackchannel } = phrasebook(await loadPhrases(locale));
+    expect(isCommand(text) || isBackchannel(text)).toBe(true);
+  });
+
   it.each([undefined, '', 'nl', 'not a locale'])('of another language (%s) are English', async (locale) => {
     expect(await loadPhrases(locale)).toBe(english);
   });

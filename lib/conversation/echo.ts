@@ -27,7 +27,7 @@ type HeardWords = Extract<HeardSignal, { readonly type: 'transcript' }>;
 /** Whether a transcript is the agent's own speech, heard back. `partly`: the words so far may turn out to be. */
 export function echoOf(
   state: ConversationState,
-  signal: HeardSignal,
+  signal: HeardWords,
   at: number,
   rules: Rules,
 ): 'surely' | 'partly' | 'not' {
@@ -50,7 +50,7 @@ export function echoOf(
  */
 export function withoutEcho(
   state: ConversationState,
-  signal: HeardSignal,
+  signal: HeardWords,
   at: number,
   rules: Rules,
 ): readonly [HeardWords, ConversationStep] | readonly [] {
@@ -79,11 +79,11 @@ export function withoutEcho(
 /** Whether these words may be what the agent says, heard back: they come in time, and are not a mere command. */
 function mayEcho(
   state: ConversationState,
-  signal: HeardSignal,
+  signal: HeardWords,
   at: number,
   { guardsEcho, phrasebook }: Rules,
 ): signal is HeardWords & { readonly sounding: Sounding } {
-  if (!guardsEcho || signal.type !== 'transcript' || !signal.sounding) return false;
+  if (!guardsEcho || !signal.sounding) return false;
   const isGoingOn = state.echoUntil > at || mayBeGoingOn(state, at);
   const { startOfSpeechAt: from = isGoingOn ? -Infinity : at } = signal;
   return from <= at - signal.sounding.endedMs + tailMs && !phrasebook.isCommand(signal.result.text);

@@ -272,14 +272,13 @@ function hear(before: ConversationState, signal: HeardSignal, at: number, rules:
   const { detectsVoice, isManual: isPushToTalk } = rules.turnTaking;
   const isOfService = signal.type === 'speech' && signal.isOfService === true && signal.event !== 'resumed';
   if (isOfService && detectsVoice) return [before];
-  const [own, marked] = isPushToTalk ? [] : withoutEcho(before, signal, at, rules);
+  if (signal.type !== 'transcript' || isPushToTalk) return hearUser(before, signal, at, rules);
+  const [own, marked] = withoutEcho(before, signal, at, rules);
   if (own && marked) return chain(marked, (after) => hearUser(after, own, at, rules));
-  const echo = isPushToTalk ? 'not' : echoOf(before, signal, at, rules);
-  if (echo !== 'not' && signal.type === 'transcript') {
-    if (echo === 'partly') return waitForEcho(before, signal, at, rules);
-    return chain(dropEcho(before, signal, at, rules), (after) => dropWords(after, signal, at, rules));
-  }
-  return hearUser(before, signal, at, rules);
+  const echo = echoOf(before, signal, at, rules);
+  if (echo === 'not') return hearUser(before, signal, at, rules);
+  if (echo === 'partly') return waitForEcho(before, signal, at, rules);
+  return chain(dropEcho(before, signal, at, rules), (after) => dropWords(after, signal, at, rules));
 }
 
 function hearUser(before: ConversationState, signal: HeardSignal, at: number, rules: Rules): ConversationStep {

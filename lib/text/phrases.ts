@@ -81,23 +81,37 @@ const longest = 64;
 
 /** The phrasebook of a language. */
 export function phrasebook({ commands, backchannels }: Phrases): Phrasebook {
-  let [nods, all]: (readonly string[] | undefined)[] = [];
-  const spelled = (list: readonly string[]): string[] => list.map(spell).filter(Boolean);
-  const isBackchannel = (text: string): boolean => isMadeOf(text, (nods ??= spelled(backchannels)));
+  let [nods, all]: (PhraseIndex | undefined)[] = [];
+  const isBackchannel = (text: string): boolean => isMadeOf(text, (nods ??= indexOf(backchannels)));
   return {
     isBackchannel,
-    isCommand: (text) => isMadeOf(text, (all ??= spelled([...commands, ...backchannels]))) && !isBackchannel(text),
+    isCommand: (text) => isMadeOf(text, (all ??= indexOf([...commands, ...backchannels]))) && !isBackchannel(text),
   };
+}
+
+/** Spelled phrases by their first character. */
+type PhraseIndex = ReadonlyMap<string, readonly string[]>;
+
+function indexOf(phrases: readonly string[]): PhraseIndex {
+  const index = new Map<string, string[]>();
+  for (const phrase of phrases.map(spell).filter(Boolean)) {
+    const alike = index.get(phrase.charAt(0));
+    if (alike) alike.push(phrase);
+    else index.set(phrase.charAt(0), [phrase]);
+  }
+  return index;
 }
 
 /** Spellings vary: "mmm", "Mm-hmm", "si" for "sí", أ for ا. */
 function spell(text: string): string {
-  return foldText(text)
-    .normalize('NFD')
-    .replace(/[\u0300-\u036f\u064b-\u0655]/g, '')
-    .replace(/([a-z])\1+/g, '$1')
-    .normalize('NFC');
+  const folded = foldText(text);
+  const bare = isAscii.test(folded) ? folded : withoutAccents(folded);
+  return bare.replace(/([a-z])\1+/g, '$1').normalize('NFC');
 }
+
+const isAscii = /^[\0-\x7f]*$/;
+
+const withoutAccents = (text: string): string => text.normalize('NFD').replace(/[\u0300-\u036f\u064b-\u0655]/g, '');
 
 /** What was asked about last: several questions are asked about the same words. */
 const latest = { text: '', spelling: '' };
@@ -110,12 +124,12 @@ function spellingOf(text: string): string {
 /** Phrases end where a word ends; in Chinese and Japanese, which have no spaces, they may end anywhere. */
 const runsOn = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー]/u;
 
-function isMadeOf(said: string, phrases: readonly string[]): boolean {
+function isMadeOf(said: string, phrases: PhraseIndex): boolean {
   if (said.length > longest) return false;
   const text = spellingOf(said);
   const starts = new Set([0]);
   for (const start of starts) {
-    for (const phrase of phrases) {
+    for (const phrase of phrases.get(text.charAt(start)) ?? []) {
       if (!text.startsWith(phrase, start)) continue;
       const end = start + phrase.length;
       if (end === text.length) return true;

@@ -2,6 +2,8 @@ import { segmenterFor } from './segmenter.ts';
 
 /** Far more words than any rule asks for, in characters; a segmenter's time grows with the square of the text. */
 const maxCounted = 1_024;
+/** Words as most transcripts have them once they are in lower case: nothing is left to fold. */
+const folded = /^[a-z\d]+(?: [a-z\d]+)*$/;
 const isHyphen = /^[-\u2010\u2011]$/;
 
 /** Scripts without spaces between words. */
@@ -15,9 +17,11 @@ export const unspaced: RegExp =
  * @param locale - BCP 47; the default suits all but a few languages.
  */
 export function countWords(text: string, locale?: string): number {
+  const beginning = text.slice(0, maxCounted);
+  // Segmenters are slow, and most transcripts need none.
+  if (folded.test(beginning.toLowerCase())) return beginning.split(' ').length;
   let count = 0;
   let isJoined = false;
-  const beginning = text.slice(0, maxCounted);
   for (const { segment, isWordLike } of segmenterFor('word', locale).segment(beginning)) {
     if (isWordLike && !isJoined) count += 1;
     isJoined = isHyphen.test(segment) && count > 0;
@@ -41,9 +45,6 @@ function withoutMark(found: string, at: number, text: string): string {
     startsWithDigit.test(text.slice(at + found.length, at + found.length + 2));
   return isInNumber ? found : '';
 }
-
-/** Words as most transcripts have them once they are in lower case: nothing is left to fold. */
-const folded = /^[a-z\d]+(?: [a-z\d]+)*$/;
 
 /**
  * Normalizes a transcript for comparison: NFKC, case folded, punctuation and symbols removed except in numbers, white

@@ -140,6 +140,10 @@ function perform(
   else request.on('socket', onSocket);
   request.on('response', (response) => {
     isAnswered = true;
+    // Of a response that is not complete, Node would make an error, with its stack, for nobody.
+    subscriber.add(() => {
+      response.complete = true;
+    });
     subscriber.next(answer(response, () => subscriber.complete()));
   });
   // Left in place: destroying the request can also cause an error.
@@ -160,7 +164,9 @@ function answer(response: http.IncomingMessage, onEnd: () => void): HttpExchange
     failure = error;
   });
   const body$ = new Observable<Uint8Array<ArrayBuffer>>((subscriber) => {
-    const lost = (): void => subscriber.error(failure ?? new Error('closed before its end'));
+    const lost = (): void => {
+      if (!subscriber.closed) subscriber.error(failure ?? new Error('closed before its end'));
+    };
     // Views of the socket's own reads, but not Buffers: their slice() does not copy.
     response.on('data', ({ buffer, byteOffset, byteLength }: Buffer) => {
       subscriber.next(new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength));

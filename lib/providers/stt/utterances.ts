@@ -162,13 +162,13 @@ function onChannels(
 }
 
 function hasVoices({ current }: Utterances): boolean {
-  return Object.values(current).some(({ hasVoice }) => hasVoice);
+  for (const channel in current) if (current[channel]?.hasVoice) return true;
+  return false;
 }
 
 function changed(utterances: Utterances, channel: number, change: Partial<Utterance>): Utterances {
   const before = utterances.current[channel] ?? none;
-  const isSame = Object.entries(change).every(([key, value]) => before[key as keyof Utterance] === value);
-  return isSame
-    ? utterances
-    : { ...utterances, current: { ...utterances.current, [channel]: { ...before, ...change } } };
+  const after: Utterance = { ...before, ...change };
+  const isSame = after.id === before.id && after.newest === before.newest && after.hasVoice === before.hasVoice;
+  return isSame ? utterances : { ...utterances, current: { ...utterances.current, [channel]: after } };
 }
