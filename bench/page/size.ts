@@ -12,7 +12,7 @@ export interface Size {
   readonly goal?: number;
 }
 
-/** P19, P20, P21 and P28, of the built package. */
+/** The sizes of P19, P20, P21 and P28, of the built package. */
 export function run(): Promise<Measured[]> {
   buildOnce();
   const args = ['--import', 'tsx', 'scripts/size.mjs', '--json', '--limited'];

@@ -1,3 +1,4 @@
+import { greatestDivisor } from './formats.ts';
 import type { Samples } from './samples.ts';
 
 /**
@@ -26,17 +27,7 @@ const stopEdge: Readonly<Record<ResamplerQuality, number>> = { strict: 1, speech
 /** Stop band attenuation in dB: the sum of all images, plus 16-bit rounding, then stays at -90 dB or less. */
 const attenuation = 98;
 
-/** 11025 to 32000 Hz has 1280 phases, the most of all pairs of common rates. */
-const mostPhases = 2048;
-const mostDecimation = 32;
-
-/** Whether the filter bank for two sample rates has a reasonable size, as for all pairs of common rates. */
-export function canResample(from: number, to: number): boolean {
-  if (!Number.isInteger(from) || !Number.isInteger(to) || from < 1 || to < 1) return false;
-  return to / greatestDivisor(from, to) <= mostPhases && from / to <= mostDecimation;
-}
-
-/** Computes the filter bank for two sample rates that {@link canResample}. Takes 1 to 30 ms. */
+/** Computes the filter bank for two sample rates that can be resampled. Takes 1 to 30 ms. */
 export function buildFilterBank(from: number, to: number, quality: ResamplerQuality): FilterBank {
   const divisor = greatestDivisor(from, to);
   const phases = to / divisor;
@@ -82,10 +73,6 @@ function besselI0(x: number): number {
     sum += term;
   }
   return sum;
-}
-
-function greatestDivisor(a: number, b: number): number {
-  return b === 0 ? a : greatestDivisor(b, a % b);
 }
 
 /** Inputs per channel that a filter computes at once: bounds its memory and fits the cache. */

@@ -126,3 +126,36 @@ export function rawFormat(format: AudioMetadata): AudioMetadata {
   const { encoding, sampleRate, channels, bitDepth } = format;
   return { encoding, sampleRate, channels, ...(bitDepth !== undefined && { bitDepth }) };
 }
+
+/** Whether a row of accepted formats includes a format. */
+export function takes(format: AudioFormat, metadata: AudioMetadata): boolean {
+  const { encoding, sampleRates, channels = [1], containers = ['raw'] } = format;
+  const wanted = containers.map((container) => containerOf({ encoding, container }));
+  return (
+    encoding === metadata.encoding &&
+    (sampleRates?.includes(metadata.sampleRate) ?? true) &&
+    channels.includes(metadata.channels) &&
+    wanted.includes(containerOf(metadata))
+  );
+}
+
+/** The format of audio that nobody described: the first that is accepted. Default: linear16 at 16 kHz, mono. */
+export function firstOf([first = { encoding: 'linear16' }]: readonly AudioFormat[]): AudioMetadata {
+  const { encoding, sampleRates, channels } = first;
+  return { encoding, sampleRate: sampleRates?.[0] ?? 16_000, channels: channels?.[0] ?? 1 };
+}
+
+/** 11025 to 32000 Hz has 1280 phases, the most of all pairs of common rates. */
+const mostPhases = 2048;
+const mostDecimation = 32;
+
+/** Whether the filter bank for two sample rates has a reasonable size, as for all pairs of common rates. */
+export function canResample(from: number, to: number): boolean {
+  if (!Number.isInteger(from) || !Number.isInteger(to) || from < 1 || to < 1) return false;
+  return to / greatestDivisor(from, to) <= mostPhases && from / to <= mostDecimation;
+}
+
+/** The greatest common divisor of two positive integers. */
+export function greatestDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestDivisor(b, a % b);
+}

@@ -1,5 +1,23 @@
 export * from './types.ts';
-export * from './formats.ts';
+export {
+  bytesForMs,
+  bytesPerMs,
+  bytesPerSample,
+  canResample,
+  containerOf,
+  describeFormat,
+  describeFormats,
+  durationMs,
+  firstOf,
+  frameBytes,
+  isPcmLike,
+  rawFormat,
+  sameFormat,
+  silence,
+  silenceByte,
+  takes,
+  type PcmFormat,
+} from './formats.ts';
 export * from './samples.ts';
 export { concatBytes } from './concat.ts';
 export * from './beep-detector.ts';
@@ -7,7 +25,7 @@ export * from './channels.ts';
 export * from './key-tones.ts';
 export * from './levels.ts';
 export * from './g711.ts';
-export { canResample, type ResamplerQuality } from './filter-bank.ts';
+export type { ResamplerQuality } from './filter-bank.ts';
 export * from './resampler.ts';
 export * from './pcm-carry.ts';
 export * from './frame-splitter.ts';

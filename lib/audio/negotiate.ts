@@ -1,5 +1,4 @@
-import { bytesPerSample, containerOf, isPcmLike } from './formats.ts';
-import { canResample } from './filter-bank.ts';
+import { bytesPerSample, canResample, containerOf, isPcmLike, takes } from './formats.ts';
 import type { AudioFormat, AudioMetadata } from './types.ts';
 
 /** How audio gets from a source to a sink. */
@@ -33,24 +32,6 @@ export function negotiateFormat(source: AudioMetadata, accepts: readonly AudioFo
 export function isConvertible(metadata: Pick<AudioMetadata, 'encoding' | 'container'>): boolean {
   const container = containerOf(metadata);
   return isPcmLike(metadata.encoding) && (container === 'raw' || container === 'wav');
-}
-
-/** Whether a row of accepted formats includes a format. */
-export function takes(format: AudioFormat, metadata: AudioMetadata): boolean {
-  const { encoding, sampleRates, channels = [1], containers = ['raw'] } = format;
-  const wanted = containers.map((container) => containerOf({ encoding, container }));
-  return (
-    encoding === metadata.encoding &&
-    (sampleRates?.includes(metadata.sampleRate) ?? true) &&
-    channels.includes(metadata.channels) &&
-    wanted.includes(containerOf(metadata))
-  );
-}
-
-/** The format of audio that nobody described: the first that is accepted. Default: linear16 at 16 kHz, mono. */
-export function firstOf([first = { encoding: 'linear16' }]: readonly AudioFormat[]): AudioMetadata {
-  const { encoding, sampleRates, channels } = first;
-  return { encoding, sampleRate: sampleRates?.[0] ?? 16_000, channels: channels?.[0] ?? 1 };
 }
 
 /** The combination in one row that suits a source best. */

@@ -1,4 +1,5 @@
-import { blockLength, canResample, type ResamplerQuality, type PolyphaseFilter } from './filter-bank.ts';
+import { blockLength, type ResamplerQuality, type PolyphaseFilter } from './filter-bank.ts';
+import { canResample } from './formats.ts';
 import { polyphaseFilter } from './polyphase.ts';
 import type { Samples } from './samples.ts';
 

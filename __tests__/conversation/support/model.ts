@@ -343,36 +343,37 @@ function show(world: World, state: ConversationState, queue: Input[]): World {
 /** Whether the events keep what CONVERSATION promises of their order. */
 function watch(world: World, effect: Effect): World {
   if (effect.type !== 'emit') return world;
-  const {
-    event,
-    envelope: { turnId = '' },
-  } = effect;
-  const without = (key: string): readonly string[] => world.open.filter((each) => each !== key);
-  const isOpen = (key: string): boolean => world.open.includes(key);
-  const fail = (broken: string): World => ({ ...world, broken });
-  const steps: Partial<Record<VoiceEventType, () => World>> = {
-    'turn.started': () => ({ ...world, open: [...world.open, turnId] }),
-    'turn.committed': () =>
-      world.state.isDraining || world.state.isStopped
-        ? fail('a commit after the end')
-        : isOpen(turnId)
-          ? { ...world, committed: [...world.committed, turnId] }
-          : fail('a commit of no open turn'),
-    'turn.ended': () => {
-      if (!isOpen(turnId)) return fail('a turn that ends twice, or never began');
-      const committed = world.committed.filter((each) => each !== turnId);
-      return { ...world, open: without(turnId), committed };
-    },
-    'transcript.final': () => (world.committed.includes(turnId) ? fail('a final transcript after its commit') : world),
-    'preflight.started': () =>
-      isOpen('preflight') ? fail('two preflights at once') : { ...world, open: [...world.open, 'preflight'] },
-    'preflight.adopted': () =>
-      isOpen('preflight') ? { ...world, open: without('preflight') } : fail('an adopted preflight that never began'),
-    'preflight.discarded': () =>
-      isOpen('preflight') ? { ...world, open: without('preflight') } : fail('a discarded preflight that never began'),
-  };
-  return steps[event]?.() ?? world;
+  return watchers[effect.event]?.(world, effect.envelope.turnId ?? '') ?? world;
 }
+
+const fail = (world: World, broken: string): World => ({ ...world, broken });
+const opened = (world: World, key: string): World => ({ ...world, open: [...world.open, key] });
+const closed = (world: World, key: string): World => ({ ...world, open: world.open.filter((each) => each !== key) });
+
+const watchers: Partial<Record<VoiceEventType, (world: World, turnId: string) => World>> = {
+  'turn.started': opened,
+  'turn.committed': (world, turnId) => {
+    if (world.state.isDraining || world.state.isStopped) return fail(world, 'a commit after the end');
+    if (!world.open.includes(turnId)) return fail(world, 'a commit of no open turn');
+    return { ...world, committed: [...world.committed, turnId] };
+  },
+  'turn.ended': (world, turnId) => {
+    if (!world.open.includes(turnId)) return fail(world, 'a turn that ends twice, or never began');
+    return { ...closed(world, turnId), committed: world.committed.filter((each) => each !== turnId) };
+  },
+  'transcript.final': (world, turnId) =>
+    world.committed.includes(turnId) ? fail(world, 'a final transcript after its commit') : world,
+  'preflight.started': (world) =>
+    world.open.includes('preflight') ? fail(world, 'two preflights at once') : opened(world, 'preflight'),
+  'preflight.adopted': (world) =>
+    world.open.includes('preflight')
+      ? closed(world, 'preflight')
+      : fail(world, 'an adopted preflight that never began'),
+  'preflight.discarded': (world) =>
+    world.open.includes('preflight')
+      ? closed(world, 'preflight')
+      : fail(world, 'a discarded preflight that never began'),
+};
 
 /** What is wrong with a conversation that has been left to itself, if anything. */
 export function unrest({ state, speeches, open }: World): string | undefined {

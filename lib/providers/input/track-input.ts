@@ -1,5 +1,5 @@
 import { Subject, Subscription, ignoreElements, switchMap, tap, type Observable, type SchedulerLike } from 'rxjs';
-import { canResample } from '../../audio/filter-bank.ts';
+import { canResample } from '../../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import {
   closeContext,

@@ -14,8 +14,7 @@ import {
   type ObservableInput,
   type Subscription,
 } from 'rxjs';
-import { bytesForMs, describeFormat } from '../../audio/formats.ts';
-import { firstOf, takes } from '../../audio/negotiate.ts';
+import { bytesForMs, describeFormat, firstOf, takes } from '../../audio/formats.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { VoiceError } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/guard.ts';

@@ -19,8 +19,7 @@ import {
   switchMap,
   tap,
 } from 'rxjs';
-import { isPcmLike } from '../../audio/formats.ts';
-import { firstOf } from '../../audio/negotiate.ts';
+import { firstOf, isPcmLike } from '../../audio/formats.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { VoiceError } from '../../core/errors.ts';
 import type { ConnectionEvent, SpeechEvent, STTProvider, TranscriptionResult } from '../../core/roles.ts';

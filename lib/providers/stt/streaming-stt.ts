@@ -1,6 +1,13 @@
 import { defer, EMPTY, finalize, ReplaySubject, Subject, takeUntil, type Observable, type ObservableInput } from 'rxjs';
-import { describeFormat, describeFormats, durationMs, isPcmLike, sameFormat } from '../../audio/formats.ts';
-import { firstOf, takes } from '../../audio/negotiate.ts';
+import {
+  describeFormat,
+  describeFormats,
+  durationMs,
+  firstOf,
+  isPcmLike,
+  sameFormat,
+  takes,
+} from '../../audio/formats.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { configProblem } from '../../core/config-rule.ts';
 import type { VoiceError } from '../../core/errors.ts';

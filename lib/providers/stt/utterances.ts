@@ -1,6 +1,5 @@
-import type { SpeechEvent, TranscriptionResult } from '../../core/roles.ts';
+import type { SpeechEvent, TranscribedWord, TranscriptionResult } from '../../core/roles.ts';
 import type { STTEffect } from './stt-wire.ts';
-import { soleSpeaker } from './stt-words.ts';
 
 /** A result of the wire. */
 type Result = Omit<Extract<STTEffect, { type: 'result' }>, 'type'>;
@@ -122,6 +121,12 @@ export function says(
     { ...after, count, isAsked },
     { type: 'transcript', result },
   ];
+}
+
+/** The speaker of all the words; `undefined` when there are several, or none is known. */
+function soleSpeaker(words: readonly TranscribedWord[]): string | undefined {
+  const sole = words[0]?.speaker;
+  return sole !== undefined && words.every(({ speaker }) => speaker === sole) ? sole : undefined;
 }
 
 /** The latest words are final, of a channel or of all. */

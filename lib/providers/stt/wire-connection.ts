@@ -1,8 +1,8 @@
 import { tap, type SchedulerLike } from 'rxjs';
 import type { VoiceError } from '../../core/errors.ts';
-import { ownEntry, parseJsonObject, type WireObject } from '../../core/guard.ts';
+import { asNumber, asObjects, asString, ownEntry, parseJsonObject, type WireObject } from '../../core/guard.ts';
 import { hexUuid } from '../../core/hex.ts';
-import type { ConnectionEvent } from '../../core/roles.ts';
+import type { ConnectionEvent, TranscribedWord } from '../../core/roles.ts';
 import type {
   SocketClose,
   SocketCloseOptions,
@@ -16,7 +16,6 @@ import type { Hearing, HearingInput } from './hearing.ts';
 import { Listening } from './listening.ts';
 import type { StreamingSTTConfig } from './streaming-stt-config.ts';
 import type { STTContext, STTFault, STTWire } from './stt-wire.ts';
-import { transcribedWords } from './stt-words.ts';
 import { isOpen } from './utterances.ts';
 
 /** Sends at once. */
@@ -177,4 +176,32 @@ export function liveContext<C>(
     isFinal: (connectionMs, channel) => uplink.isFinal(connectionMs, channel),
     words: (value, textOf, unitMs = 1_000) => transcribedWords(value, textOf, (time) => uplink.momentOf(time * unitMs)),
   };
+}
+
+/**
+ * Converts a wire's words, whose `confidence` and `speaker` fields have these names; skips those without text.
+ *
+ * @param momentOf - Converts a `start` or `end` to milliseconds.
+ */
+function transcribedWords(
+  value: unknown,
+  textOf: (word: WireObject) => string | undefined,
+  momentOf: (time: number) => number | undefined,
+): TranscribedWord[] {
+  return asObjects(value).flatMap((word) => {
+    const text = textOf(word)?.trim();
+    if (!text) return [];
+    const [startMs, end] = [word['start'], word['end']].map((time) => momentOf(asNumber(time) ?? -1));
+    // A word cannot end before it starts.
+    const endMs = startMs !== undefined && end !== undefined && end < startMs ? undefined : end;
+    const confidence = asNumber(word['confidence']);
+    const speaker = asNumber(word['speaker'])?.toString() ?? asString(word['speaker']);
+    return {
+      text,
+      ...(startMs !== undefined && { startMs }),
+      ...(endMs !== undefined && { endMs }),
+      ...(confidence !== undefined && { confidence }),
+      ...(speaker !== undefined && { speaker }),
+    };
+  });
 }

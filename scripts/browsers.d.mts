@@ -1,0 +1,2 @@
+export function bringChromium(): string | undefined;
+export function bringEngines(): void;
