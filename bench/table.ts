@@ -30,11 +30,11 @@ export function tableOf(page: string): DocRow[] {
 /** The page with the figures of a run; of a row that is measured for several, the worst. Other figures stay. */
 export function updated(page: string, results: readonly { readonly key: string; readonly value: number }[]): string {
   const before = tableLines(page);
-  const figures = tableOf(page).map((row) => row[figureColumn]);
-  const table = rows.map((row, at) => {
+  const figures = new Map(tableOf(page).map((row) => [nameOf(row['#'], row.Benchmark), row[figureColumn]]));
+  const table = rows.map((row) => {
     const { id, name, against, unit, gate, goal } = row;
     const values = results.filter(({ key }) => key === row.key).map(({ value }) => value);
-    const figure = values.length > 0 ? round(worstOf(row, values)) : (figures[at] ?? none);
+    const figure = values.length > 0 ? round(worstOf(row, values)) : (figures.get(nameOf(id, name)) ?? none);
     return [id, name, against, unit, String(gate ?? none), String(goal ?? none), figure];
   });
   const widths = columns.map((column, at) =>
@@ -45,6 +45,8 @@ export function updated(page: string, results: readonly { readonly key: string; 
   const after = [line(columns), line(widths.map((width) => '-'.repeat(width))), ...table.map(line)];
   return page.replace(before.join('\n'), after.join('\n'));
 }
+
+const nameOf = (id: string, name: string): string => `${id} ${name}`;
 
 function tableLines(page: string): string[] {
   const start = page.search(heading);

@@ -32,6 +32,13 @@ describe('docs/performance.md', () => {
     expect(changed.map(({ '#': id, [figureColumn]: figure }) => [id, figure])).toEqual([['P17', '3']]);
   });
 
+  it('keeps each figure beside its row when there is a new one', () => {
+    const [first, ...others] = documented;
+    const old = page.replace(new RegExp(`^.*${first?.Benchmark}.*\n`, 'm'), '');
+    const figures = tableOf(updated(old, [])).map((row) => row[figureColumn]);
+    expect(figures).toEqual(['–', ...others.map((row) => row[figureColumn])]);
+  });
+
   it('takes the worst figure of a row that is measured for several', () => {
     const text = updated(page, [
       { key: 'P27', value: 0.11 },
