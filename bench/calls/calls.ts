@@ -3,10 +3,10 @@ import { absolute, median, percentile, toFloor, type BenchOptions, type Figures,
 import { absoluteSidesOf, lineUp, ours, sidesOf, type Lineup, type Rig, type Side } from './rig.ts';
 import type { World } from './world.ts';
 
-/** Rounds of a benchmark's own before any is measured. */
+/** Rounds that a benchmark makes before it measures any. */
 const warmUps = 100;
 
-/** A process's first turns, and the calls at once that make them: until then V8 still interprets, and compiles beside. */
+/** How many turns a process makes, on how many calls at once, before V8 has compiled what they need. */
 const youth = { calls: 10, turns: 1_500 };
 
 /** How long services take to answer, in milliseconds: what is done meanwhile delays nobody. Real ones take longer. */
@@ -51,7 +51,7 @@ export async function turn(world: World, restMs: number, answerMs: number = 0): 
   };
 }
 
-/** Brings a process to the state in which servers spend their lives. */
+/** Brings a process to the state in which a server spends its life. */
 async function warmUp(rig: Rig): Promise<void> {
   const worlds = await Promise.all(Array.from({ length: youth.calls }, () => rig.call()));
   const make = async (world: World): Promise<void> => {
