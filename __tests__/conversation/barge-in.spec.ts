@@ -1,5 +1,5 @@
-import { from, map, type Observable, type ObservableInput } from 'rxjs';
-import type { AudioChunk } from 'rxvoice';
+import { concat, finalize, from, map, NEVER, of, type Observable, type ObservableInput } from 'rxjs';
+import type { AudioChunk, LLMEvent } from 'rxvoice';
 import {
   application,
   FakeLLM,
@@ -189,6 +189,28 @@ describe('barge-in', () => {
   it('immediate: cuts at the first sign', () => {
     const { events } = telling({ 1_000: user.starts }, { bargeIn: 'immediate' });
     expect(timeline(events, ...stages)).toEqual(['1000 bargeIn.suspected', '1000 bargeIn.confirmed 0']);
+  });
+
+  it('silences the output first, then the voice, and then the model', () => {
+    const ended: string[] = [];
+    const noting = <T>(what: string, source$: ObservableInput<T>): Observable<T> =>
+      from(source$).pipe(finalize(() => ended.push(what)));
+    telling(
+      { 1_000: user.starts },
+      {
+        bargeIn: 'immediate',
+        llm: { answer: () => noting('model', concat(of<LLMEvent>({ type: 'token', text: story }), NEVER)) },
+        wrapTTS: (tts) => ({ name: tts.name, speak: (text$) => noting('voice', tts.speak(text$)) }),
+        wrapOutput: (output) => {
+          const play: FakeOutput['play'] = output.play.bind(output);
+          return Object.assign(output, {
+            play: (audio$: ObservableInput<AudioChunk>) => noting('output', play(audio$)),
+          });
+        },
+        untilMs: 1_500,
+      },
+    );
+    expect(ended).toEqual(['output', 'voice', 'model']);
   });
 
   it('false: never cuts', () => {

@@ -39,13 +39,16 @@ describe('eager', () => {
     expect(taken(NEVER)).toEqual([]);
   });
 
-  it('lets go of the source when its taker leaves, also in the middle of what was kept', () => {
+  it('gives nothing to a taker that has left, and leaves the source to its owner', () => {
     const source$ = new Subject<string>();
     const seen: string[] = [];
-    const { stream$ } = eager(source$);
+    const { stream$, source } = eager(source$);
     for (const value of ['a', 'b']) source$.next(value);
     stream$.pipe(take(1)).subscribe((value) => seen.push(value));
-    expect([seen, source$.observed]).toEqual([['a'], false]);
+    source$.next('c');
+    expect([seen, source$.observed]).toEqual([['a'], true]);
+    source.unsubscribe();
+    expect(source$.observed).toBe(false);
   });
 
   it('lets its owner end the source before anybody takes it', () => {

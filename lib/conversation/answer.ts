@@ -1,4 +1,4 @@
-import { finalize, Observable, of, ReplaySubject, Subscription, tap, type SchedulerLike } from 'rxjs';
+import { Observable, of, ReplaySubject, Subscription, tap, type SchedulerLike } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 import type { LLMEvent, TokenUsage } from '../core/messages.ts';
 import type { ProviderRole } from '../core/roles.ts';
@@ -122,8 +122,12 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
       source: 'answer',
       interruptible: answer.interruptible ?? true,
       gate$,
-      // The model is stopped right after the voice, before anything is counted.
-      synthesize: (script, playedMs) => synthesize(script, playedMs).pipe(finalize(() => generating.unsubscribe())),
+      synthesize: (script, playedMs, sources) => {
+        const audio$ = synthesize(script, playedMs, sources);
+        // The model is stopped right after the voice.
+        sources.add(generating);
+        return audio$;
+      },
     };
     const asked$ = generateAnswer({
       ...generation,

@@ -128,8 +128,9 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
     );
     const scores$ = questions$.pipe(scores(once((error) => reportError(bus, error))));
     const work$ = new Observable<never>((working) => {
-      const run = <T>(source$: Observable<T>, next: (value: T) => void = ignore): void =>
+      const run = <T>(source$: Observable<T>, next: (value: T) => void = ignore): void => {
         feed(source$, working, { next, complete: ignore });
+      };
       run(history.changes$, (change) => publishHistory(change, bus));
       run(history.broken$, (error) => reportError(bus, error));
       run(answers$);

@@ -41,8 +41,9 @@ export interface SpeechRequest {
    * which audio it returned.
    *
    * @param playedMs - How much of the audio was heard so far.
+   * @param sources - Ended first, right after the output is silent: the voice, and what it speaks.
    */
-  synthesize(script: Script, playedMs: () => number): Observable<AudioChunk | 'piece'>;
+  synthesize(script: Script, playedMs: () => number, sources: Subscription): Observable<AudioChunk | 'piece'>;
   /** Nothing is audible, and no event is emitted, before this emits; it replays. */
   readonly gate$: Observable<unknown>;
 }
@@ -122,6 +123,9 @@ export function speech(
     const envelope = { speechId: id, ...turn };
     const script = new Script(context.pace);
     const ofVoice = (provider: string = voice.name): Envelope => ({ speechId: id, ...turn, role: 'tts', provider });
+    // What a cut ends first, ahead of the streams around it.
+    const playing = new Subscription();
+    const sources = new Subscription();
     const playback = new Subscription();
     const synthesis = new Subscription();
     let phase: 'silent' | 'created' | 'playing' | 'audible' | 'ended' = 'silent';
@@ -137,6 +141,8 @@ export function speech(
       const tailMs = phase === 'audible' ? (output.tailMs ?? 0) : 0;
       phase = 'ended';
       // First silence, then cancel what was being prepared, then read the words.
+      playing.unsubscribe();
+      sources.unsubscribe();
       playback.unsubscribe();
       synthesis.unsubscribe();
       const now = context.scheduler.now();
@@ -157,14 +163,11 @@ export function speech(
       onEnd({ heard, text, interrupted, silentAt, wasted });
     };
 
-    // Marked when it arrives, however long it is withheld.
-    const onFirstAudio = (): void => subscriber.next('first-audio');
-    const synthesized$ = request.synthesize(script, playedMs).pipe(
-      tap((step) => {
-        if (step !== 'piece') ({ utteranceId = utteranceId } = step);
-      }),
-    );
-    const prepared = prepare(synthesized$, onFirstAudio);
+    const prepared = prepare(request.synthesize(script, playedMs, sources), (chunk, isFirst) => {
+      ({ utteranceId = utteranceId } = chunk);
+      // Marked when it arrives, however long it is withheld.
+      if (isFirst) subscriber.next('first-audio');
+    });
     const { something$ } = prepared;
     synthesis.add(prepared.subscription);
 
@@ -188,7 +191,7 @@ export function speech(
       return context.mayPlay$(id).pipe(
         switchMap(() => {
           phase = 'playing';
-          return playToTheEnd(context, script, prepared, onChunk);
+          return playToTheEnd(context, script, prepared, playing, onChunk);
         }),
       );
     };
@@ -226,7 +229,10 @@ interface Prepared {
 }
 
 /** Starts synthesis at once, even while another speech has the output. */
-function prepare(synthesized$: Observable<AudioChunk | 'piece'>, onFirstAudio: () => void): Prepared {
+function prepare(
+  synthesized$: Observable<AudioChunk | 'piece'>,
+  onAudio: (chunk: AudioChunk, isFirst: boolean) => void,
+): Prepared {
   const something$ = new ReplaySubject<boolean>(1);
   let hasSounded = false;
   let isComplete = false;
@@ -236,9 +242,9 @@ function prepare(synthesized$: Observable<AudioChunk | 'piece'>, onFirstAudio: (
         if (step === 'piece') {
           something$.next(true);
           something$.complete();
-        } else if (!hasSounded) {
+        } else {
+          onAudio(step, !hasSounded);
           hasSounded = true;
-          onFirstAudio();
         }
       },
       error: (error: unknown) => {
@@ -263,11 +269,14 @@ const leastToPlayMs = 1_000;
 /**
  * Plays all audio. Fails if the play-head stalls without reason: although there is more to play, or everything has
  * arrived.
+ *
+ * @param playing - Receives the subscription to the output.
  */
 function playToTheEnd(
   context: SpeechContext,
   script: Script,
   { chunks$, isComplete }: Prepared,
+  playing: Subscription,
   onChunk: (chunk: AudioChunk) => void,
 ): Observable<PlaybackEvent> {
   const { output, scheduler, playbackHold$, validate, voice } = context;
@@ -288,11 +297,11 @@ function playToTheEnd(
   return new Observable((subscriber) => {
     const none = (): void => undefined;
     const played$ = output.play(context.transcode(chunks$.pipe(tap(onChunk)), sourceOf));
-    // First, so that a cut silences the output first too.
-    feed(fromInput(played$).pipe(validate('playback')), subscriber, {
+    const playback = feed(fromInput(played$).pipe(validate('playback')), subscriber, {
       next: (event) => subscriber.next(event),
       complete: () => subscriber.complete(),
     });
+    playing.add(playback);
     feed(stalls$, subscriber, { next: none, complete: none });
   });
 }

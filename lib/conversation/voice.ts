@@ -62,7 +62,9 @@ export function synthesizeText(
   context: VoiceContext,
 ): SpeechRequest['synthesize'] {
   const { scheduler, validate } = context;
-  return (script, playedMs) => {
+  return (script, playedMs, sources) => {
+    const voices = new Subscription();
+    sources.add(voices);
     let speaking: SpokenRound['agent'] | undefined;
     let isOpen = false;
     let hasBegun = false;
@@ -134,7 +136,7 @@ export function synthesizeText(
         );
         subscriber.next('asked');
         listenTo(tts);
-        feed(fromInput(tts.speak(spoken$)).pipe(validate('audio')), subscriber, {
+        const voice = feed(fromInput(tts.speak(spoken$)).pipe(validate('audio')), subscriber, {
           next: (chunk) => {
             const told = script.addAudio(chunk);
             if (told.data.byteLength === 0) return;
@@ -147,6 +149,7 @@ export function synthesizeText(
             else finish();
           },
         });
+        voices.add(voice);
       });
     }
     const words = new Subscription();

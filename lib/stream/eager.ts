@@ -3,7 +3,7 @@ import { Observable, type Subscriber, type Subscription } from 'rxjs';
 /**
  * Subscribes to a source at once and keeps its values until the single subscriber of the result arrives.
  *
- * @returns The stream, and the subscription to the source, which the caller owns.
+ * @returns The stream, and the subscription to the source, which the caller ends: it outlasts the subscriber.
  */
 export function eager<T>(source$: Observable<T>): { readonly stream$: Observable<T>; readonly source: Subscription } {
   const kept: ((subscriber: Subscriber<T>) => void)[] = [];
@@ -26,9 +26,6 @@ export function eager<T>(source$: Observable<T>): { readonly stream$: Observable
     // Values that arrive meanwhile follow those that were kept.
     for (let deliver = kept.shift(); deliver && !subscriber.closed; deliver = kept.shift()) deliver(subscriber);
     target = subscriber;
-    return () => {
-      source.unsubscribe();
-    };
   });
   return { stream$, source };
 }

@@ -12,9 +12,13 @@ export interface FeedHandlers<T> {
 /**
  * Subscribes to a source on behalf of a subscriber: the basis of our own operators. The source ends with its target,
  * even in the middle of a synchronous run; its errors go to the target, unless there is a handler for them.
+ *
+ * @returns The subscription to the source, which ends with its target.
  */
-export function feed<T>(source$: Observable<T>, target: Subscriber<never>, handlers: FeedHandlers<T>): void {
-  target.add(source$.subscribe(new Feed(target, handlers)));
+export function feed<T>(source$: Observable<T>, target: Subscriber<never>, handlers: FeedHandlers<T>): Subscription {
+  const subscription = source$.subscribe(new Feed(target, handlers));
+  target.add(subscription);
+  return subscription;
 }
 
 /** An observer that is a subscription too, so that RxJS need not wrap it in one. */
