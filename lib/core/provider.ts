@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { BehaviorSubject, filter, map, Subject, type Observable } from 'rxjs';
+import { BehaviorSubject, filter, Subject, type Observable } from 'rxjs';
 import { publicStream, safeLogger } from './application-code.ts';
 import { messageOf, ProviderInitializationError, VoiceError } from './errors.ts';
 import { oncePerKind } from './guard.ts';
@@ -178,8 +178,10 @@ export abstract class Provider<C extends object> implements ProviderContract, As
 
   /** Fails with `aborted` when `dispose()` begins, to end whatever is in progress. */
   protected aborted$(message: string): Observable<never> {
-    return this.disposing$.pipe(
-      map((): never => {
+    return this.#state$.pipe(
+      // Passes nothing on.
+      filter((state): state is never => {
+        if (state !== 'disposing') return false;
         throw this.error(`${this.name} ${message}`, { code: 'aborted' });
       }),
     );

@@ -1,7 +1,7 @@
 import type * as http from 'node:http';
 import type * as https from 'node:https';
 import type { Socket } from 'node:net';
-import { finalize, Observable, Subscription, type Subscriber } from 'rxjs';
+import { Observable, Subscription, type Subscriber } from 'rxjs';
 import type { HttpExchange, HttpExchangeEvent } from './http-exchange.ts';
 
 type Scheme = typeof http | typeof https;
@@ -174,11 +174,12 @@ function answer(response: http.IncomingMessage, onEnd: () => void): HttpExchange
     response.on('end', () => subscriber.complete());
     response.on('close', lost);
     if (response.destroyed) lost();
+    return onEnd;
   });
   return {
     type: 'response',
     status: response.statusCode ?? 0,
     headers: Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name, String(value)])),
-    body$: body$.pipe(finalize(onEnd)),
+    body$,
   };
 }

@@ -3,7 +3,6 @@ import {
   asyncScheduler,
   catchError,
   defer,
-  filter,
   map,
   mergeMap,
   type Observable,
@@ -24,6 +23,7 @@ import { statusError, type HttpErrorOf, type HttpResponse } from './http-error.t
 
 export type { HttpHeaders, HttpResponse } from './http-error.ts';
 import { isRecoverable, type BackoffOptions } from '../stream/backoff.ts';
+import { filterMap } from '../stream/filter-map.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
 
 /** Longest waits of a request, in milliseconds. */
@@ -118,17 +118,16 @@ export function httpRequest(request: HttpRequest): Observable<HttpResponse> {
         error: (stalled, ms) => late(stalled === 'first' ? 'accepted no connection' : 'sent no answer', ms),
         scheduler,
       }),
-      filter((event) => event.type === 'response'),
-      tap(({ status }) => logger?.debug(`${redactUrl(url)} ${status} after ${scheduler.now() - startedAt} ms`)),
-      map(({ status, headers, body$ }) => ({
-        provider,
-        status,
-        headers,
-        body$: body$.pipe(
+      filterMap((event) => {
+        if (event.type !== 'response') return undefined;
+        const { status, headers } = event;
+        logger?.debug(`${redactUrl(url)} ${status} after ${scheduler.now() - startedAt} ms`);
+        const body$ = event.body$.pipe(
           stallTimeout({ idleMs, scheduler, error: () => late('sent nothing more', idleMs) }),
           catchError(broken),
-        ),
-      })),
+        );
+        return { provider, status, headers, body$ };
+      }),
       mergeMap((response) => {
         if (response.status >= 200 && response.status < 300) return of(response);
         return statusError(response, { url, scheduler, logger, redact, errorOf: request.errorOf });

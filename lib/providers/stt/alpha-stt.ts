@@ -260,10 +260,10 @@ function refusesChange({ variant, message }: WireObject): boolean {
 /** Reads a message with its channel's utterance. */
 function onChannels(read: UtteranceReader): STTReader<AlphaSTTConfig, AlphaSession> {
   return (state, message, context) => {
-    const { config, format } = context;
-    const channel = config.options?.multichannel ? channelOf(message) : undefined;
+    const channel = context.config.options?.multichannel ? channelOf(message) : undefined;
     const at = channel ?? 0;
-    if (!Number.isInteger(at) || at < 0 || at >= format.channels) return [state];
+    const isOurs = channel === undefined || (Number.isInteger(at) && at >= 0 && at < context.format.channels);
+    if (!isOurs) return [state];
     const before = state.channels[at] ?? nothing;
     const [utterance, ...effects] = read(before, message, context, channel);
     const channels = utterance === before ? state.channels : { ...state.channels, [at]: utterance };
@@ -336,9 +336,10 @@ function onResults(
 
 function segmentOf(message: WireObject, context: Context, channel: number | undefined): Said {
   const [alternative = {}] = asObjects(asObject(message['channel'])?.['alternatives']);
-  const heard = newWords(alternative['words'], context.isFinal, channel);
+  const said = asObjects(alternative['words']);
+  const heard = newWords(said, context.isFinal, channel);
   const words = context.words(heard, (word) => asString(word['punctuated_word']) ?? asString(word['word']));
-  const isWhole = heard.length === asObjects(alternative['words']).length;
+  const isWhole = heard.length === said.length;
   return {
     text: isWhole ? (asString(alternative['transcript'])?.trim() ?? '') : words.map(({ text }) => text).join(' '),
     words,

@@ -127,8 +127,10 @@ export class AudioUplink {
 
   /** Converts a connection time to a position in all audio, in milliseconds; `undefined` for an invalid time. */
   momentOf(connectionMs: number): number | undefined {
-    const latest = this.isPcm && this.#clock ? this.sentMs + aheadMs : maxMoment;
-    return connectionMs >= 0 && connectionMs <= latest ? this.audioMs(connectionMs) : undefined;
+    if (!(connectionMs >= 0)) return undefined;
+    const isSent = connectionMs <= this.sentMs + aheadMs;
+    const isPossible = isSent || (connectionMs <= maxMoment && !(this.isPcm && this.#clock));
+    return isPossible ? this.audioMs(connectionMs) : undefined;
   }
 
   /** Like {@link momentOf}, without validation. */

@@ -2,7 +2,7 @@ import { firstValueFrom, fromEvent, takeUntil } from 'rxjs';
 import { bytesPerMs, frameBytes } from '../../audio/formats.ts';
 import type { AudioEncoding, AudioMetadata } from '../../audio/types.ts';
 import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
-import { asArray, asNumber, asObject, asString, wireWord, type WireObject } from '../../core/guard.ts';
+import { asArray, asNumber, asObject, asObjects, asString, wireWord, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import { primaryLanguage } from '../../core/wire-names.ts';
 import { httpRequest, readJson } from '../../transport/http.ts';
@@ -269,7 +269,7 @@ function onTranscript(state: EpsilonSession, { data }: WireObject, context: Cont
   const { id, is_final: isFinal, utterance } = asObject(data) ?? {};
   const { text: given, language: spoken, ...details } = asObject(utterance) ?? {};
   const channel = channelOf(utterance, context);
-  const heard = newWords(details['words'], context.isFinal, channel);
+  const heard = newWords(asObjects(details['words']), context.isFinal, channel);
   const isWhole = heard.length === asArray(details['words']).length;
   const text = isWhole ? asString(given)?.trim() : textOf(heard);
   const [language, name] = [asString(spoken), asString(id)];

@@ -1,19 +1,19 @@
-import { asNumber, asObjects, type WireObject } from '../../core/guard.ts';
+import { asNumber, type WireObject } from '../../core/guard.ts';
 import type { TranscribedWord } from '../../core/roles.ts';
 
 /**
- * The wire's words, with `start` and `end` in seconds of the connection, that a channel has not said before: after a
- * reconnect, it is heard again from where another was not final.
+ * Those words of a wire that a channel has not said before: after a reconnect, it is heard again from where another was
+ * not final.
  *
+ * @param words - With `start` and `end` in seconds of the connection.
  * @param isFinal - Of the context.
  * @param channel - `undefined` for audio that is transcribed as one.
  */
 export function newWords(
-  value: unknown,
+  words: readonly WireObject[],
   isFinal: (connectionMs: number, channel?: number) => boolean,
   channel: number | undefined,
 ): readonly WireObject[] {
-  const words = asObjects(value);
   if (channel === undefined) return words;
   const middleMs = ({ start, end }: WireObject): number => ((asNumber(start) ?? NaN) + (asNumber(end) ?? NaN)) * 500;
   return words.filter((word) => !isFinal(middleMs(word), channel));

@@ -1,9 +1,10 @@
-import { filter, map, Subject, takeUntil, tap, type Observable, type ObservableInput } from 'rxjs';
+import { Subject, takeUntil, tap, type Observable, type ObservableInput } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import { callSafely } from '../../core/application-code.ts';
 import { VoiceError } from '../../core/errors.ts';
 import type { SpokenWord } from '../../core/roles.ts';
 import { fromInput } from '../../stream/bridge.ts';
+import { filterMap } from '../../stream/filter-map.ts';
 import type { UtteranceEvent, UtteranceOptions } from './utterance.ts';
 
 /** The application's current callbacks. */
@@ -75,10 +76,10 @@ export class SynthesisOutputs {
   deliver({ utterance$, ended$, format, text }: Delivery): Observable<AudioChunk> {
     const { provider } = this.#options;
     return utterance$({ provider, utteranceId: this.nextId(), format, text }).pipe(
-      tap((event) => this.publish(event)),
-      filter((event) => event.type === 'chunk'),
-      map(({ chunk }) => chunk),
-      filter(isAudible),
+      filterMap((event) => {
+        this.publish(event);
+        return event.type === 'chunk' && isAudible(event.chunk) ? event.chunk : undefined;
+      }),
       takeUntil(ended$),
     );
   }
