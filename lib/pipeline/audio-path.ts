@@ -1,4 +1,4 @@
-import { Observable, Subject, tap, type Observer } from 'rxjs';
+import { Observable, Subject, type Observer } from 'rxjs';
 import { codecOf } from '../audio/codec.ts';
 import { describeFormat, sameFormat } from '../audio/formats.ts';
 import { negotiateFormat } from '../audio/negotiate.ts';
@@ -9,6 +9,7 @@ import { OnDemand } from '../core/on-demand.ts';
 import type { InputProvider, OutputProvider, TTSProvider } from '../core/roles.ts';
 import { decodeAudio, type OpenFile } from '../playback/decode-audio.ts';
 import { transcode } from '../operators/transcode.ts';
+import { feed } from '../stream/feed.ts';
 
 /** How audio is converted between two providers. */
 export interface AudioPath {
@@ -174,9 +175,6 @@ export function adapt(
         const target: Run['target'] = chunks$;
         return { from: path.from, target };
       };
-      return audio$.pipe(tap(take)).subscribe({
-        error: (error: unknown) => subscriber.error(error),
-        complete: finish,
-      });
+      feed(audio$, subscriber, { next: take, complete: finish });
     });
 }

@@ -5,11 +5,10 @@ import {
   defer,
   map,
   mergeMap,
-  type Observable,
+  Observable,
   of,
   reduce,
   switchMap,
-  tap,
   type OperatorFunction,
   type SchedulerLike,
 } from 'rxjs';
@@ -23,6 +22,7 @@ import { statusError, type HttpErrorOf, type HttpResponse } from './http-error.t
 
 export type { HttpHeaders, HttpResponse } from './http-error.ts';
 import { isRecoverable, type BackoffOptions } from '../stream/backoff.ts';
+import { feed } from '../stream/feed.ts';
 import { filterMap } from '../stream/filter-map.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
 
@@ -193,7 +193,7 @@ export function limitedBody(
   { provider, headers, body$ }: HttpResponse,
   maxBytes: number,
 ): Observable<Uint8Array<ArrayBuffer>> {
-  return defer(() => {
+  return new Observable((subscriber) => {
     let length = 0;
     const count = (bytes: number): void => {
       length += bytes;
@@ -201,7 +201,13 @@ export function limitedBody(
       throw new VoiceError(`${provider}: the answer is longer than ${maxBytes} bytes`, { code: 'overflow', provider });
     };
     if (Number(headers['content-length'] ?? 0) > maxBytes) count(Infinity);
-    return body$.pipe(tap((chunk) => count(chunk.length)));
+    feed(body$, subscriber, {
+      next: (chunk) => {
+        count(chunk.length);
+        subscriber.next(chunk);
+      },
+      complete: () => subscriber.complete(),
+    });
   });
 }
 
