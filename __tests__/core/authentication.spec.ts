@@ -116,6 +116,12 @@ describe('assertAuth', () => {
     expect(() => new Remote({}).assertAuth()).toThrow(/set apiKey .* or proxyUrl/);
   });
 
+  it('tells of a missing credential as of any other option that is wrong', () => {
+    expect(() => new Remote({}).assertAuth()).toThrow(
+      expect.objectContaining({ code: 'configuration', provider: 'Remote', recoverable: false }) as Error,
+    );
+  });
+
   it('passes with either', () => {
     expect(() => new Remote({ apiKey: key }).assertAuth()).not.toThrow();
     expect(() => new Remote({ proxyUrl: 'https://app.example.com' }).assertAuth()).not.toThrow();

@@ -63,6 +63,7 @@ describe('an option', () => {
     [{ preflight: { enable: false } }, 'there is no option preflight.enable, only preflight.enabled, '],
     [{ timeouts: { idle: 5 } }, 'there is no option timeouts.idle, only timeouts.hookMs, '],
     [{ endpointing: { min: 5 } }, 'there is no option endpointing.min, only endpointing.minMs, endpointing.maxMs, '],
+    [{ answer: { maxToken: 50 } }, 'there is no option answer.maxToken, only answer.maxTokens, '],
     [{ turnTaking: { strategy: 'silence' } }, 'turnTaking.strategy must be stt or manual, not "silence"'],
   ];
   /** A tool with a schema only, of a library that tells its JSON Schema like this. */
@@ -103,6 +104,41 @@ describe('an option', () => {
     const options = { agents: { desk: { tools: [told()] } } } as unknown as Partial<PipelineOptions>;
     const pipeline = new Pipeline({ providers: everyone(), ...options });
     expect(await refusal(() => pipeline.start())).toContain(`Pipeline: agents.desk ${untold}`);
+    await pipeline.dispose();
+  });
+
+  const begun: readonly (readonly [object, string])[] = [
+    [
+      { agents: { desk: { systemPromt: 'Hi.' } } },
+      'there is no option agents.desk.systemPromt, only agents.desk.system',
+    ],
+    [
+      { agents: { desk: { answer: { maxToken: 5 } } } },
+      'there is no option agents.desk.answer.maxToken, only agents.desk',
+    ],
+    [{ history: { maxToken: 50 } }, 'there is no option history.maxToken, only history.maxTurns, history.maxTokens, '],
+    [{ history: 'none' }, 'history must be a History or an object'],
+    [{ vad: {} }, 'vad must be a voice detector such as energyVad()'],
+    [{ inputEvents: 'no' }, 'inputEvents must be true or false'],
+  ];
+  for (const [options, sentence] of begun) {
+    it(`${JSON.stringify(options)}, which does not change later, is refused by start()`, async () => {
+      const pipeline = new Pipeline({ providers: everyone(), ...options });
+      expect(await refusal(() => pipeline.start())).toContain(`Pipeline: ${sentence}`);
+      await pipeline.dispose();
+    });
+  }
+
+  it('of send() and say() that there is not is refused, too', async () => {
+    const pipeline = new Pipeline({ providers: everyone() });
+    await pipeline.start();
+    const send = (options: object) => refusal(() => pipeline.send('Hi', options).done);
+    expect(await send({ interruptible: false })).toBe(
+      'Pipeline: there is no option interruptible, only interrupt, images, answer',
+    );
+    expect(await send({ answer: { maxToken: 5 } })).toContain('Pipeline: there is no option answer.maxToken, only ');
+    const say = (options: object) => refusal(() => pipeline.say('Hi', options).done);
+    expect(await say({ interruptable: false })).toContain('there is no option interruptable, only interruptible, ');
     await pipeline.dispose();
   });
 

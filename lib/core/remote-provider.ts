@@ -129,7 +129,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     return this.config.authType ?? this.defaultAuthType;
   }
 
-  /** @throws ProviderInitializationError when neither a credential nor `proxyUrl` is set. */
+  /** @throws ProviderInitializationError `configuration` when neither a credential nor `proxyUrl` is set. */
   assertAuth(): void {
     if (this.isProxyMode) return;
     const { directCredential } = this;
@@ -138,11 +138,8 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
       if (isShown) this.#warnOfExposure(longLived.test(directCredential) ? 'long-lived' : 'short-lived');
       return;
     }
-    throw new ProviderInitializationError(
-      this.name,
-      undefined,
-      `it needs a credential: set ${this.credentialKey} (development, servers) or proxyUrl (browsers, production)`,
-    );
+    const problem = `it needs a credential: set ${this.credentialKey} (development, servers) or proxyUrl (browsers, production)`;
+    throw new ProviderInitializationError(this.name, this.error(problem, { code: 'configuration' }));
   }
 
   /** The literal `proxy` in proxy mode, else the credential; a factory is called each time. */

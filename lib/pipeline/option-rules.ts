@@ -3,8 +3,9 @@ import { messageOf } from '../core/errors.ts';
 import { asObject } from '../core/guard.ts';
 import { parametersOf } from '../core/standard-schema.ts';
 import type { Tool } from '../core/tools.ts';
-import type { SendOptions } from '../conversation/commands.ts';
-import type { AgentProfile, Voices } from '../conversation/conversation-options.ts';
+import type { SayOptions, SendOptions } from '../conversation/commands.ts';
+import type { AgentProfile, AnswerOptions, Voices } from '../conversation/conversation-options.ts';
+import { History, type HistoryOptions } from '../conversation/history.ts';
 import {
   changeable,
   refused,
@@ -70,8 +71,27 @@ const known: Readonly<Record<keyof PipelineOptions, true>> = {
   ...{ inputEvents: true, logger: true, scheduler: true },
 };
 
+const ofAnswers: Readonly<Record<keyof AnswerOptions, true>> = {
+  ...{ maxTokens: true, temperature: true, seed: true, stopSequences: true, responseFormat: true, serviceTier: true },
+  ...{ cacheKey: true, parallelToolCalls: true, extraBody: true, toolChoice: true, maxToolRounds: true },
+  ...{ maxToolCalls: true, interruptible: true, tts: true },
+};
+const ofHistories: Readonly<Record<keyof HistoryOptions, true>> = {
+  maxTurns: true,
+  maxTokens: true,
+  countTokens: true,
+};
+const ofAgents: Readonly<Record<keyof AgentProfile, true>> = {
+  ...{ systemPrompt: true, tools: true, llm: true, tts: true, voices: true, answer: true },
+};
+const ofMessages: Readonly<Record<keyof SendOptions, true>> = { interrupt: true, images: true, answer: true };
+const ofSpeech: Readonly<Record<keyof SayOptions, true>> = {
+  ...{ interruptible: true, store: true, priority: true, tts: true },
+};
+
 /** Groups of options, and their keys without a rule. */
 const groups: Readonly<Record<string, readonly string[]>> = {
+  answer: Object.keys(ofAnswers),
   turnTaking: [],
   endpointing: [],
   bargeIn: ['commands', 'backchannels'],
@@ -126,8 +146,11 @@ export function assertOptions(options: PipelineOptions, changes: PipelineUpdate 
     const value = options[key as keyof typeof kinds];
     if (value !== undefined && !fits(value)) throw refused(`${key} must be ${what}`);
   }
-  const { hearing } = options;
+  const { hearing, vad, inputEvents, history } = options;
   if (hearing !== undefined && typeof hearing !== 'function') throw refused('hearing must be a function');
+  if (vad !== undefined && typeof vad !== 'function') throw refused('vad must be a voice detector such as energyVad()');
+  if (inputEvents !== undefined && typeof inputEvents !== 'boolean') throw refused('inputEvents must be true or false');
+  if (history !== undefined && !isGroup(history)) throw refused('history must be a History or an object');
   const problem =
     configProblem(options, rules) ?? phrases(options) ?? ofTools(options) ?? agentsAndVoices(options, changes);
   if (problem !== undefined) throw refused(problem);
@@ -135,7 +158,17 @@ export function assertOptions(options: PipelineOptions, changes: PipelineUpdate 
 
 /** @throws VoiceError `configuration` when an answer cannot be given like that. */
 export function assertAnswer(options: SendOptions): void {
-  const problem = configProblem(options, answerRules) ?? ofImages(options);
+  const problem =
+    unknownKey(options, Object.keys(ofMessages), '') ??
+    unknownKey(options.answer ?? {}, Object.keys(ofAnswers), 'answer.') ??
+    configProblem(options, answerRules) ??
+    ofImages(options);
+  if (problem !== undefined) throw refused(problem);
+}
+
+/** @throws VoiceError `configuration` when there is no such option of `say()`. */
+export function assertSaying(options: SayOptions): void {
+  const problem = unknownKey(options, Object.keys(ofSpeech), '');
   if (problem !== undefined) throw refused(problem);
 }
 
@@ -160,7 +193,17 @@ function misspelt(given: PipelineOptions): string | undefined {
     const wrong = unknownKey(asObject(value) ?? {}, [...new Set([...own, ...others])], `${group}.`);
     if (wrong !== undefined) return wrong;
   }
-  return undefined;
+  for (const [name, profile] of Object.entries(asObject(given.agents) ?? {})) {
+    const { answer, ...rest } = asObject(profile) ?? {};
+    const wrong =
+      unknownKey(rest, Object.keys(ofAgents), `agents.${name}.`) ??
+      unknownKey(asObject(answer) ?? {}, Object.keys(ofAnswers), `agents.${name}.answer.`);
+    if (wrong !== undefined) return wrong;
+  }
+  const { history } = given;
+  return history instanceof History
+    ? undefined
+    : unknownKey(asObject(history) ?? {}, Object.keys(ofHistories), 'history.');
 }
 
 function unknownKey(given: object, keys: readonly string[], group: string): string | undefined {

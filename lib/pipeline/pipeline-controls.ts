@@ -58,8 +58,11 @@ export abstract class PipelineControls extends PipelineEvents {
   /**
    * Makes the agent say something: a text, or a stream of its pieces. While the user is speaking it waits for the end of
    * that, unless it is urgent or uninterruptible.
+   *
+   * @throws VoiceError `configuration` when there is no such option.
    */
   say(text$: string | ObservableInput<string>, options: SayOptions = {}): SpeechHandle {
+    this.code.assertSaying?.(options);
     const ticket = new SpeechTicket();
     const pieces$ = typeof text$ === 'string' ? of(text$) : text$;
     this.#request({ type: 'say', text$: pieces$, options, source: 'say', ticket }, ticket);
@@ -70,7 +73,7 @@ export abstract class PipelineControls extends PipelineEvents {
    * Sends a text that the user typed, handled like speech, and images that it is about. Blank text without images is
    * ignored.
    *
-   * @throws VoiceError `configuration` when `answer` or `images` cannot work.
+   * @throws VoiceError `configuration` when `answer` or `images` cannot work, or there is no such option.
    */
   send(text: string, options: SendOptions = {}): SpeechHandle {
     this.code.assertAnswer?.(options);
