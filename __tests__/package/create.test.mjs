@@ -91,6 +91,8 @@ async function typed(url, fill, line) {
   });
   try {
     const page = await browser.newPage();
+    // A first page is compiled when it is asked for. A limit, not a wait.
+    page.setDefaultTimeout(120_000);
     await page.goto(url);
     await fill(page);
     await page.waitForFunction((text) => globalThis.document.querySelector('ol')?.textContent.includes(text), line);
