@@ -18,7 +18,7 @@ export const steps = [
   { key: 'endpointing', title: 'endpointing', until: 'final', tone: 'user' },
   { key: 'hook', title: 'hook', until: 'request', tone: 'quiet' },
   { key: 'llmFirstToken', title: 'model', until: 'first token', tone: 'model' },
-  { key: 'tools', title: 'tools', until: 'results', tone: 'quiet' },
+  { key: 'tools', title: 'tools', until: 'results', tone: 'tool' },
   { key: 'aggregation', title: 'first clause', until: 'first clause', tone: 'guess' },
   { key: 'ttsFirstAudio', title: 'voice', until: 'first audio', tone: 'voice' },
   { key: 'outputLead', title: 'output', until: 'first heard', tone: 'heard' },

@@ -5,9 +5,10 @@ import { concatBytes, int16View } from 'rxvoice/audio';
 import { payloadOf } from '../../../samples/playground/page/details.ts';
 import { Caller, callerFormat } from '../../../samples/playground/page/caller.ts';
 import { EventLog } from '../../../samples/playground/page/event-log.ts';
-import { firstFrom, spotAt } from '../../../samples/playground/page/lanes-painter.ts';
+import { firstFrom, gapIn, spotAt } from '../../../samples/playground/page/lanes-painter.ts';
 import { playRecording } from '../../../samples/playground/page/recorder.ts';
 import { Viewport } from '../../../samples/playground/page/viewport.ts';
+import { steps } from '../../../samples/marbles/waterfall.ts';
 import { decodeSamples } from '../../../samples/sandbox/modem.ts';
 import { conversation } from './conversations.ts';
 
@@ -140,4 +141,22 @@ describe('The payload of an event', () => {
     const chunk = { type: 'audio.chunk', at: 1, speechId: 's', chunk: { data: new Uint8Array(40) } } as const;
     expect(JSON.parse(payloadOf(chunk))).toEqual({ chunk: { data: '40 bytes' } });
   });
+});
+
+describe('The text of a bar', () => {
+  for (const [what, marks, width, expected] of [
+    ['begins at the bar without marks', [], 60, { left: 107, room: 188 }],
+    ['stands after a mark that would cross it', [120], 60, { left: 130, room: 165 }],
+    ['stands after a mark at the very beginning', [98], 60, { left: 108, room: 187 }],
+    ['stands before a mark that leaves it room', [220], 60, { left: 107, room: 103 }],
+    ['is shortened in the widest gap where none has room', [150, 160, 240], 200, { left: 170, room: 60 }],
+    ['heeds no mark of another bar', [40, 340], 60, { left: 107, room: 188 }],
+  ] as const) {
+    it(what, () => expect(gapIn(100, 300, marks, width)).toEqual(expected));
+  }
+});
+
+it('Each part of a latency has a colour of its own', () => {
+  const tones = steps.map(({ tone }) => tone);
+  expect(new Set(tones).size).toBe(tones.length);
 });

@@ -226,7 +226,7 @@ function paintLane(brush: LaneBrush, lane: Lane): void {
   const to = firstFrom(lane.marks, viewport.to + viewport.spanMs * 0.05);
   const marks = lane.marks.slice(from, to);
   for (const mark of marks) paintMark(brush, mark, yOf(mark));
-  for (const bar of lane.bars) paintBarLabel(brush, bar, yOf(bar));
+  for (const bar of lane.bars) paintBarLabel(brush, bar, yOf(bar), marks);
   for (let track = 0; track < lane.tracks; track++) {
     paintMarkLabels(
       brush,
@@ -292,15 +292,41 @@ function paintBar({ pen, scene, x, spots }: Brush, bar: Bar, y: number, half: nu
   spots.push({ x: left, y, width, row });
 }
 
-/** Labels stand in their bar, over the marks, as far as there is room. */
-function paintBarLabel({ pen, scene, x }: Brush, bar: Bar, y: number): void {
+/**
+ * Where in a bar a text stands clear of the marks: in the first gap that has room for all of it, else in the widest.
+ *
+ * @param marks - Where marks stand, in order, in pixels as all the rest.
+ */
+export function gapIn(
+  from: number,
+  to: number,
+  marks: readonly number[],
+  width: number,
+): { readonly left: number; readonly room: number } {
+  const near = marks.filter((at) => at > from - besideMark && at < to + besideMark);
+  const starts = [from + 7, ...near.map((at) => at + besideMark)];
+  const ends = [...near.map((at) => at - besideMark), to - 5];
+  const gaps = starts.map((start, index) => {
+    const left = Math.max(start, from + 7);
+    return { left, room: (ends[index] ?? to) - left };
+  });
+  const widest = gaps.reduce((wide, gap) => (gap.room > wide.room ? gap : wide));
+  return gaps.find(({ room }) => room >= width) ?? widest;
+}
+
+/** Pixels from a mark's middle to a text beside it. */
+const besideMark = 10;
+
+/** Labels stand in their bar, beside its marks, as far as there is room. */
+function paintBarLabel({ pen, scene, x }: Brush, bar: Bar, y: number, marks: readonly Mark[]): void {
   const { palette, viewport, now, measures } = scene;
   // What is ducked has no room for words.
-  const { from, style, label, ducked } = bar;
+  const { from, style, label, ducked, track } = bar;
   const to = ducked[0]?.from ?? bar.to ?? Math.max(now, from);
   if (!label || to < viewport.from || from > viewport.to) return;
-  const left = Math.max(x(from), measures.label) + 7;
-  const text = shortened(pen, label, x(to) - left - 5);
+  const others = marks.filter((mark) => mark.track === track).map(({ at }) => x(at));
+  const { left, room } = gapIn(Math.max(x(from), measures.label), x(to), others, pen.measureText(label).width);
+  const text = shortened(pen, label, room);
   if (!text) return;
   if (style === 'hatched') {
     pen.fillStyle = palette.paper;
