@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { asyncScheduler } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { BufferInput, type VoiceEvent } from 'rxvoice';
@@ -146,10 +147,10 @@ describe('The payload of an event', () => {
 describe('The text of a bar', () => {
   for (const [what, marks, width, expected] of [
     ['begins at the bar without marks', [], 60, { left: 107, room: 188 }],
-    ['stands after a mark that would cross it', [120], 60, { left: 130, room: 165 }],
-    ['stands after a mark at the very beginning', [98], 60, { left: 108, room: 187 }],
-    ['stands before a mark that leaves it room', [220], 60, { left: 107, room: 103 }],
-    ['is shortened in the widest gap where none has room', [150, 160, 240], 200, { left: 170, room: 60 }],
+    ['stands after a mark that would cross it', [120], 60, { left: 127, room: 168 }],
+    ['stands after a mark at the very beginning', [102], 60, { left: 109, room: 186 }],
+    ['stands before a mark that leaves it room', [220], 60, { left: 107, room: 106 }],
+    ['is shortened in the widest gap where none has room', [150, 160, 240], 200, { left: 167, room: 66 }],
     ['heeds no mark of another bar', [40, 340], 60, { left: 107, room: 188 }],
   ] as const) {
     it(what, () => expect(gapIn(100, 300, marks, width)).toEqual(expected));
@@ -159,4 +160,7 @@ describe('The text of a bar', () => {
 it('Each part of a latency has a colour of its own', () => {
   const tones = steps.map(({ tone }) => tone);
   expect(new Set(tones).size).toBe(tones.length);
+  // The legend and the bars below the conversation take theirs from the stylesheet.
+  const style = readFileSync('samples/playground/page/style.css', 'utf8');
+  for (const tone of tones) expect(style).toContain(`.swatch.${tone},\n.track .${tone} {`);
 });

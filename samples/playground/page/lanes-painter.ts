@@ -315,7 +315,7 @@ export function gapIn(
 }
 
 /** Pixels from a mark's middle to a text beside it. */
-const besideMark = 10;
+const besideMark = 7;
 
 /** Labels stand in their bar, beside its marks, as far as there is room. */
 function paintBarLabel({ pen, scene, x }: Brush, bar: Bar, y: number, marks: readonly Mark[]): void {
