@@ -1,7 +1,8 @@
+import { gapIn } from './gap.ts';
 import { lanes } from './lanes.ts';
 import { darkPalette, lightPalette, type Palette, type Tone } from './palette.ts';
 import type { Bar, Lane, Mark, Shape, Timeline, Turn } from './timeline.ts';
-import { waterfallOf } from './waterfall.ts';
+import { steps, waterfallOf } from './waterfall.ts';
 
 const [labelWidth, laneHeight, trackHeight, top] = [104, 44, 28, 62];
 
@@ -71,7 +72,7 @@ export function marbleDiagram(timeline: Timeline, options: DiagramOptions = {}):
     bottom += heightOf(lane);
     return row;
   });
-  const height = bottom + 44;
+  const height = bottom + 66;
   const hatch =
     '<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">' +
     '<path d="M0 0V6" class="heard-line" stroke-width="2.5"/></pattern>';
@@ -85,6 +86,7 @@ export function marbleDiagram(timeline: Timeline, options: DiagramOptions = {}):
     ...timeline.turns.map((turn) => drawTurn(turn, x, endedAt, bottom)),
     ...rows,
     drawLegend(bottom + 24),
+    drawParts(bottom + 46),
     '</svg>\n',
   ].join('\n');
 }
@@ -156,12 +158,24 @@ function drawLane(title: string, lane: Lane, place: Place): string {
     `<text x="12" y="${first + 4}" class="lane">${title}</text>`,
     ...lines,
     wave && `<path d="${wave}" class="user-line"/>`,
-    ...bars.map((bar) => drawBar(bar, yOf(bar), place)),
-    ...marks.map((mark) => drawMark(mark, yOf(mark), place)),
+    ...bars.map((bar) => {
+      const own = marks.filter(({ track }) => track === bar.track).map(({ at }) => x(at));
+      return drawBar(bar, yOf(bar), place, own);
+    }),
+    ...marks.map((mark, index) => {
+      const next = marks.slice(index + 1).find(({ track, label }) => track === mark.track && label !== '');
+      return drawMark(mark, yOf(mark), place, next && x(next.at));
+    }),
   ].join('');
 }
 
-function drawBar({ from, to, label, tone, style, ducked }: Bar, y: number, { x, endedAt }: Place): string {
+/** @param marks - Where the marks of its track stand: its text keeps clear of them. */
+function drawBar(
+  { from, to, label, tone, style, ducked }: Bar,
+  y: number,
+  { x, endedAt }: Place,
+  marks: readonly number[],
+): string {
   const end = to ?? endedAt;
   const paint =
     style === 'hatched'
@@ -173,17 +187,36 @@ function drawBar({ from, to, label, tone, style, ducked }: Bar, y: number, { x, 
     return `<path d="M${left} ${y - 6}H${right}M${left} ${y + 6}H${right}" class="paper-line" stroke-width="5"/>`;
   });
   const bar = `<rect ${box} ${paint}><title>${escape(label)}</title></rect>${quiet.join('')}`;
-  const text = shorten(label, Math.floor((x(end) - x(from) - 12) / letterWidth));
+  const { left, room } = gapIn(x(from), x(end), marks, label.length * letterWidth);
+  const text = shorten(label, Math.floor(room / letterWidth));
+  // A hatched bar is no ground for a part of a text.
+  if (!text || (style === 'hatched' && text !== label)) return bar;
+  const ground = `<path d="M${round(left - 3)} ${y - 6}h${text.length * letterWidth}v12h-${text.length * letterWidth}z" class="paper"/>`;
   const look = style === 'solid' ? 'inside' : 'label';
-  return text && style !== 'hatched'
-    ? `${bar}<text x="${x(from) + 6}" y="${y + 3.5}" class="${look}">${escape(text)}</text>`
-    : bar;
+  const words = `<text x="${round(left)}" y="${y + 3.5}" class="${look}">${escape(text)}</text>`;
+  return bar + (style === 'hatched' ? ground : '') + words;
 }
 
-function drawMark({ at, shape, tone, label, row }: Mark, y: number, { x }: Place): string {
+/** @param next - Where the next label of its track begins, if there is one. */
+function drawMark({ at, shape, tone, label, row }: Mark, y: number, { x }: Place, next = Infinity): string {
   const title = `<title>${escape(`${row.event.type} ${label}`.trim())}</title>`;
-  const text = label && `<text x="${x(at)}" y="${y + 20}" class="label">${escape(shorten(label, longestLabel))}</text>`;
+  const room = Math.min(longestLabel, Math.floor((next - x(at) - 4) / letterWidth));
+  const said = shorten(label, room);
+  const text = said && `<text x="${x(at)}" y="${y + 20}" class="label">${escape(said)}</text>`;
   return `<g>${shapes[shape](x(at), y, tone)}${title}</g>${text}`;
+}
+
+/** The parts of a turn's latency, whose strip stands above its lanes. */
+function drawParts(y: number): string {
+  let left = labelWidth + 12;
+  return steps
+    .map(({ title, tone }) => {
+      const sign = `<path d="M${left - 6} ${y - 6}h12v12h-12z" class="${tone}"/>`;
+      const text = `<text x="${left + 16}" y="${y + 4}" class="time">${title}</text>`;
+      left += title.length * letterWidth + 48;
+      return sign + text;
+    })
+    .join('');
 }
 
 function drawLegend(y: number): string {

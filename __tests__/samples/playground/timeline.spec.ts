@@ -5,6 +5,7 @@ import { laneOf, lanes, summaryOf } from '../../../samples/marbles/lanes.ts';
 import { marbleSpec } from '../../../samples/marbles/notation.ts';
 import { darkPalette, lightPalette } from '../../../samples/marbles/palette.ts';
 import { marbleDiagram } from '../../../samples/marbles/svg.ts';
+import { steps } from '../../../samples/marbles/waterfall.ts';
 import { Timeline, wordsOf } from '../../../samples/marbles/timeline.ts';
 import { waterfallOf } from '../../../samples/marbles/waterfall.ts';
 import {
@@ -237,6 +238,25 @@ describe('The diagram as SVG', () => {
     expect(count(svg, '<g>')).toBe(marks);
     expect(count(svg, '<rect')).toBe(bars + timeline.turns.length + 1);
     expect(count(svg, 'class="label">turn ')).toBe(timeline.turns.length);
+  });
+
+  for (const pixelsPerMs of [0.01, 0.03, 0.06]) {
+    it(`has no words over other words of its lane, at ${pixelsPerMs} pixels a millisecond`, () => {
+      const text = marbleDiagram(timeline, { pixelsPerMs });
+      const texts = [...text.matchAll(/<text x="([\d.]+)" y="([\d.]+)" class="(?:label|inside)">([^<]+)</g)];
+      const words = texts.map(([, x, y = '', said = '']) => ({ from: Number(x), y, said }));
+      const over = words.filter(({ from, y, said }) =>
+        words.some((other) => other.y === y && other.from > from && other.from < from + 5 * said.length),
+      );
+      expect(words.length).toBeGreaterThan(10);
+      expect(over).toEqual([]);
+    });
+  }
+
+  it('says what the colours of a turn’s latency are', () => {
+    for (const { title, tone } of steps) {
+      expect(svg).toMatch(new RegExp(`class="${tone}"/><text [^>]*class="time">${title}<`));
+    }
   });
 
   it('leaves lanes out that hold nothing', () => {

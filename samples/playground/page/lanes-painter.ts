@@ -10,6 +10,7 @@ import {
   type Timeline,
   type Turn,
 } from '../../marbles/timeline.ts';
+import { gapIn } from '../../marbles/gap.ts';
 import { waterfallOf } from '../../marbles/waterfall.ts';
 import type { Viewport } from './viewport.ts';
 
@@ -291,31 +292,6 @@ function paintBar({ pen, scene, x, spots }: Brush, bar: Bar, y: number, half: nu
   if (row === selected) outline(pen, palette.text);
   spots.push({ x: left, y, width, row });
 }
-
-/**
- * Where in a bar a text stands clear of the marks: in the first gap that has room for all of it, else in the widest.
- *
- * @param marks - Where marks stand, in order, in pixels as all the rest.
- */
-export function gapIn(
-  from: number,
-  to: number,
-  marks: readonly number[],
-  width: number,
-): { readonly left: number; readonly room: number } {
-  const near = marks.filter((at) => at > from - besideMark && at < to + besideMark);
-  const starts = [from + 7, ...near.map((at) => at + besideMark)];
-  const ends = [...near.map((at) => at - besideMark), to - 5];
-  const gaps = starts.map((start, index) => {
-    const left = Math.max(start, from + 7);
-    return { left, room: (ends[index] ?? to) - left };
-  });
-  const widest = gaps.reduce((wide, gap) => (gap.room > wide.room ? gap : wide));
-  return gaps.find(({ room }) => room >= width) ?? widest;
-}
-
-/** Pixels from a mark's middle to a text beside it. */
-const besideMark = 7;
 
 /** Labels stand in their bar, beside its marks, as far as there is room. */
 function paintBarLabel({ pen, scene, x }: Brush, bar: Bar, y: number, marks: readonly Mark[]): void {
