@@ -4,7 +4,8 @@
  */
 import { type ConnectionEvent, type DeviceEvent, Pipeline, type VoiceEvent } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
-import { filter, type Observable, Subject } from 'rxjs';
+import { filter, isObservable, type Observable, Subject } from 'rxjs';
+import { eventStreams } from '../../lib/conversation/event-streams.ts';
 import { VoiceError } from '../../lib/core/errors.ts';
 import { call, over } from './support/call.ts';
 
@@ -100,8 +101,11 @@ describe('late subscribers', () => {
 
   it('read one and the same stream each time: a component and an async pipe subscribe once', async () => {
     const { pipeline, ...rig } = await call();
-    expect(pipeline.state$).toBe(pipeline.state$);
-    expect(pipeline.connection$).toBe(pipeline.connection$);
+    for (const name of [...Object.keys(eventStreams), 'events$']) {
+      const read = (): unknown => Reflect.get(pipeline, name);
+      expect([name, isObservable(read()), read() === read()]).toEqual([name, true, true]);
+    }
+    expect(pipeline.history.changes$).toBe(pipeline.history.changes$);
     await over({ pipeline, ...rig });
   });
 });
