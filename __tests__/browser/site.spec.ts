@@ -93,6 +93,15 @@ describe('The site', () => {
     });
   }
 
+  it('begins with one title, and the whole in one picture, which is not cut', async () => {
+    await page.setViewportSize({ width: 1440, height: 800 });
+    await page.goto(`${origin}/index.html`);
+    expect(await page.locator('.col-content h1:visible').count()).toBe(1);
+    const picture = page.locator('.col-content pre').first();
+    expect(await picture.textContent()).toContain('microphone');
+    expect(await picture.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBeLessThanOrEqual(0);
+  });
+
   it('is searched in the page itself', async () => {
     await page.goto(`${origin}/index.html`);
     await page.click('#tsd-search-trigger');
