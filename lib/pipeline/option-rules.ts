@@ -5,7 +5,7 @@ import { parametersOf } from '../core/standard-schema.ts';
 import type { Tool } from '../core/tools.ts';
 import type { SayOptions, SendOptions } from '../conversation/commands.ts';
 import type { AgentProfile, AnswerOptions, Voices } from '../conversation/conversation-options.ts';
-import { History, type HistoryOptions } from '../conversation/history.ts';
+import type { HistoryOptions } from '../conversation/history.ts';
 import {
   changeable,
   refused,
@@ -200,10 +200,9 @@ function misspelt(given: PipelineOptions): string | undefined {
       unknownKey(asObject(answer) ?? {}, Object.keys(ofAnswers), `agents.${name}.answer.`);
     if (wrong !== undefined) return wrong;
   }
-  const { history } = given;
-  return history instanceof History
-    ? undefined
-    : unknownKey(asObject(history) ?? {}, Object.keys(ofHistories), 'history.');
+  const history = asObject(given.history) ?? {};
+  // A History of the application's has options of its own.
+  return 'changes$' in history ? undefined : unknownKey(history, Object.keys(ofHistories), 'history.');
 }
 
 function unknownKey(given: object, keys: readonly string[], group: string): string | undefined {
