@@ -5,6 +5,7 @@ import {
   defer,
   EMPTY,
   filter,
+  finalize,
   map,
   mergeMap,
   Observable,
@@ -307,13 +308,18 @@ function presenceOf({ type }: ConnectionEvent): SttPresence['is'] {
   return type === 'connecting' || type === 'reconnecting' ? 'away' : 'here';
 }
 
-/** The application's commands, and interruptions through their handles. */
+/**
+ * The application's commands, and interruptions through their handles. A handle that is still open when the
+ * conversation is gone settles then: whoever awaits it must not wait for ever.
+ */
 export function withTickets(): OperatorFunction<Command, Command | TicketInterrupt> {
   return mergeMap((command) => {
     if (!('ticket' in command)) return of(command);
     const { ticket } = command;
     const interrupted: TicketInterrupt = { type: 'ticket.interrupt', ticket };
-    return merge(of(command), ticket.cut$.pipe(map(() => interrupted)));
+    return merge(of(command), ticket.cut$.pipe(map(() => interrupted))).pipe(
+      finalize(() => ticket.settle({ heardText: '', interrupted: true })),
+    );
   });
 }
 

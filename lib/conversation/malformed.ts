@@ -3,8 +3,9 @@ import { VoiceError } from '../core/errors.ts';
 import { asArray, asNumber, asObject, asString, oncePerKind, ownEntry, type WireObject } from '../core/guard.ts';
 import type { ProviderRole } from '../core/roles.ts';
 
-/** The kinds of values that providers emit: custom providers can emit anything. */
-type Kind = 'transcript' | 'speech' | 'model' | 'audio' | 'word' | 'captured' | 'playback' | 'device' | 'connection';
+/** The kinds of values that providers emit, and the application: both can emit anything. */
+type Kind =
+  'transcript' | 'speech' | 'model' | 'said' | 'audio' | 'word' | 'captured' | 'playback' | 'device' | 'connection';
 
 type Check = (value: WireObject) => boolean;
 
@@ -33,9 +34,11 @@ const typed =
   (event) =>
     ownEntry(checks, asString(event['type']))?.(event) ?? false;
 
-/** A view of any realm: test environments have Uint8Arrays of their own. */
+/** Bytes of any realm, since test environments have Uint8Arrays of their own; the length of other views is no size. */
+const isBytes = (data: unknown): boolean => ArrayBuffer.isView(data) && Reflect.get(data, 'BYTES_PER_ELEMENT') === 1;
+
 const isChunk: Check = ({ data, metadata, utteranceId }) =>
-  ArrayBuffer.isView(data) && isFormat(metadata) && (utteranceId === undefined || isText(utteranceId));
+  isBytes(data) && isFormat(metadata) && (utteranceId === undefined || isText(utteranceId));
 
 function isFormat(value: unknown): boolean {
   if (value === undefined) return true;
@@ -73,13 +76,14 @@ const kinds: Readonly<Record<Kind, readonly [role: ProviderRole | undefined, rul
       done: ({ finishReason, usage }) => isText(finishReason) && (usage === undefined || asObject(usage) !== undefined),
     }),
   ],
-  audio: ['tts', 'audio must come as AudioChunks', isChunk],
+  said: [undefined, 'say() must be given texts', ({ text }) => isText(text)],
+  audio: ['tts', 'audio must come as AudioChunks, with a Uint8Array as data', isChunk],
   word: [
     'tts',
     'words$ must emit SpokenWords',
     ({ text, startMs, endMs }) => isText(text) && isNumber(startMs) && isNumber(endMs),
   ],
-  captured: ['input', 'audio$ must emit AudioChunks', isChunk],
+  captured: ['input', 'audio$ must emit AudioChunks, with a Uint8Array as data', isChunk],
   playback: [
     'output',
     'play() must emit PlaybackEvents',

@@ -13,7 +13,7 @@ import {
   type Observable,
 } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
-import { VoiceError } from '../core/errors.ts';
+import { messageOf, VoiceError } from '../core/errors.ts';
 import type { LLMEvent } from '../core/messages.ts';
 import { fromInput } from '../stream/bridge.ts';
 import { merge } from '../stream/merge.ts';
@@ -110,11 +110,14 @@ function modelAndVoice(ports: ConversationPorts, sources: AnswerSources, shared:
       stallTimeout({ idleMs: playing.timeouts.llmStallMs, scheduler, error: textStalled }),
       // Earlier pieces are spoken.
       catchError((error: unknown) => {
-        report({ type: 'say.failed', error, role: 'tts' });
+        report({ type: 'say.failed', error: ofSaid(error), role: 'tts' });
         return EMPTY;
       }),
     );
-    const tokens$ = inTime$.pipe(map((text): LLMEvent => ({ type: 'token', text })));
+    const tokens$ = inTime$.pipe(
+      map((text): LLMEvent => ({ type: 'token', text })),
+      validate('said'),
+    );
     const context: GuardContext = { scheduler, tell: (told) => emit('guard.acted', told), end: () => undefined };
     const guarded$ = guardedOutput(tokens$, playing.text, context).pipe(
       mergeMap((event) => (event.type === 'token' ? [event.text] : [])),
@@ -132,6 +135,12 @@ function modelAndVoice(ports: ConversationPorts, sources: AnswerSources, shared:
     hook: (effect) => hooks$.next(effect),
     input$: hooks$.pipe(switchMap((effect) => judgeTurn(effect, shared))),
   };
+}
+
+/** An error of the application's text, told as such. */
+function ofSaid(error: unknown): unknown {
+  if (VoiceError.is(error)) return error;
+  return new VoiceError(`the text given to say() failed: ${messageOf(error)}`, { code: 'internal', cause: error });
 }
 
 function textStalled(_: string, ms: number): VoiceError {

@@ -15,6 +15,7 @@ import {
   assertChangeable,
   assertLeftToAgent,
   assertProviders,
+  refused,
   type PipelineOptions,
   type PipelineUpdate,
 } from './pipeline-options.ts';
@@ -65,7 +66,7 @@ export abstract class PipelineControls extends PipelineEvents {
     this.code.assertSaying?.(options);
     const ticket = new SpeechTicket();
     const pieces$ = typeof text$ === 'string' ? of(text$) : text$;
-    this.#request({ type: 'say', text$: pieces$, options, source: 'say', ticket }, ticket);
+    this.#request({ type: 'say', text$: pieces$, options: { ...options }, source: 'say', ticket }, ticket);
     return ticket;
   }
 
@@ -73,9 +74,12 @@ export abstract class PipelineControls extends PipelineEvents {
    * Sends a text that the user typed, handled like speech, and images that it is about. Blank text without images is
    * ignored.
    *
-   * @throws VoiceError `configuration` when `answer` or `images` cannot work, or there is no such option.
+   * @throws VoiceError `configuration` when it is no text, when `answer` or `images` cannot work, or when there is no such
+   * option.
    */
-  send(text: string, options: SendOptions = {}): SpeechHandle {
+  send(text: string, given: SendOptions = {}): SpeechHandle {
+    if (typeof text !== 'string') throw refused('send() takes a text');
+    const options = { ...given };
     this.code.assertAnswer?.(options);
     const ticket = new SpeechTicket();
     if (text.trim() || options.images?.length) this.#request({ type: 'send', text, options, ticket }, ticket);

@@ -1,4 +1,4 @@
-import { from, Observable, type ObservableInput, type Subscriber } from 'rxjs';
+import { defer, from, Observable, type ObservableInput, type Subscriber } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 
 /**
@@ -39,21 +39,28 @@ export function fromAsync<T>(open: (signal: AbortSignal) => PromiseLike<AsyncIte
   });
 }
 
-/** Emits the values of any input; unlike with RxJS's `from`, unsubscribing ends the source even while it is silent. */
+/**
+ * Emits the values of any input. Unlike with RxJS's `from`, unsubscribing ends the source even while it is silent, and
+ * anything that is no input fails, instead of throwing.
+ */
 export function fromInput<T>(input$: ObservableInput<T>): Observable<T> {
   if (input$ instanceof Observable) return input$;
   if (isStream<T>(input$)) return fromStream(input$);
   if (isAsyncIterable<T>(input$)) return fromAsync(() => Promise.resolve(input$));
-  return from(input$);
+  return defer(() => from(input$));
 }
 
 // What RxJS itself checks to recognize streams.
-function isStream<T>(input: object): input is ReadableStream<T> {
-  return 'getReader' in input;
+function isStream<T>(input: unknown): input is ReadableStream<T> {
+  return has(input, 'getReader');
 }
 
-function isAsyncIterable<T>(input: object): input is AsyncIterable<T> {
-  return Symbol.asyncIterator in input;
+function isAsyncIterable<T>(input: unknown): input is AsyncIterable<T> {
+  return has(input, Symbol.asyncIterator);
+}
+
+function has(input: unknown, key: PropertyKey): boolean {
+  return typeof input === 'object' && input !== null && key in input;
 }
 
 /** Reads until the end, an error, or unsubscription. Never rejects. */

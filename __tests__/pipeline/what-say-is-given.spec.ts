@@ -1,0 +1,104 @@
+import { concat, of, throwError } from 'rxjs';
+import { Pipeline } from 'rxvoice';
+import { audioToText, FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
+
+/** JavaScript passes anything: a call must outlive each of these. */
+async function saying(given: unknown): Promise<{ heard: string; next: string; errors: readonly string[] }> {
+  const output = new FakeOutput({ realtime: false });
+  const pipeline = new Pipeline({
+    providers: [
+      new FakeInput(),
+      new FakeSTT(),
+      new FakeLLM(),
+      new FakeTTS({ latencyMs: 0, msPerCharacter: 1 }),
+      output,
+    ],
+  });
+  const errors: string[] = [];
+  pipeline.on('error', ({ message }) => errors.push(message));
+  await pipeline.start();
+  await pipeline.say(given as string).done;
+  const heard = audioToText(output.heard, 1);
+  const { heardText: next } = await pipeline.say('Next.').done;
+  await pipeline.dispose();
+  return { heard, next, errors };
+}
+
+describe('say()', () => {
+  it.each([
+    ['nothing', undefined],
+    ['null', null],
+    ['a number', 5],
+    ['an object', {}],
+    ['a stream that is locked', lockedStream()],
+  ])('of %s settles with an error that names it, and the conversation goes on', async (_, given) => {
+    const { heard, next, errors } = await saying(given);
+    expect({ heard, next }).toEqual({ heard: '', next: 'Next.' });
+    expect(errors).toEqual([expect.stringMatching(/^the text given to say\(\) failed: /)]);
+  });
+
+  it('of a stream that fails says what came before, and why it ended', async () => {
+    const { heard, errors } = await saying(
+      concat(
+        of('One. '),
+        throwError(() => new Error('no more')),
+      ),
+    );
+    expect(heard.trim()).toBe('One.');
+    expect(errors).toEqual(['the text given to say() failed: no more']);
+  });
+
+  it.each([
+    ['undefined', undefined],
+    ['bytes', new TextEncoder().encode('no')],
+    ['objects', { text: 'no' }],
+  ])('does not read %s aloud among its pieces', async (_, piece) => {
+    const { heard, errors } = await saying(['One. ', piece, piece, 'Two.']);
+    expect(heard).toBe('One. Two.');
+    expect(errors).toEqual(['ignored a malformed value: say() must be given texts']);
+  });
+});
+
+describe('what the application asks for without options', () => {
+  it('is said, and sent, with null as well', async () => {
+    const output = new FakeOutput({ realtime: false });
+    const providers = [new FakeInput(), new FakeSTT(), new FakeLLM(), new FakeTTS({ latencyMs: 0 }), output];
+    await using pipeline = new Pipeline({ providers });
+    await pipeline.start();
+    expect(await pipeline.say('Hello.', null as never).done).toEqual({ heardText: 'Hello.', interrupted: false });
+    expect(await pipeline.send('hi', null as never).done).toEqual({ heardText: 'You said hi.', interrupted: false });
+  });
+
+  it('is refused with a reason when send() is given no text', async () => {
+    await using pipeline = new Pipeline({ providers: [new FakeSTT(), new FakeLLM(), new FakeTTS()] });
+    expect(() => pipeline.send(undefined as never)).toThrow('Pipeline: send() takes a text');
+  });
+});
+
+describe('a handle', () => {
+  it('settles when the conversation breaks down before it is answered', async () => {
+    class BrokenOutput extends FakeOutput {
+      override pause(): void {
+        throw new Error('no pause');
+      }
+    }
+    const stt = new FakeSTT();
+    const providers = [new FakeInput(), stt, new FakeLLM(), new FakeTTS(), new BrokenOutput()];
+    await using pipeline = new Pipeline({ providers });
+    await pipeline.start();
+    const waiting = [pipeline.say('One two three four five six seven.'), pipeline.send('later', { interrupt: false })];
+    pipeline.once('speech.started', () => {
+      stt.hearVoice('started');
+    });
+    expect(await Promise.all(waiting.map(({ done }) => done))).toEqual([
+      expect.objectContaining({ interrupted: true }),
+      { heardText: '', interrupted: true },
+    ]);
+  });
+});
+
+function lockedStream(): ReadableStream<string> {
+  const stream = new ReadableStream<string>();
+  stream.getReader();
+  return stream;
+}
