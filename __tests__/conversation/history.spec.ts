@@ -44,6 +44,12 @@ describe('History', () => {
     expect(roles(long)).toBe('uata');
   });
 
+  it('keeps to its defaults where an option is undefined', () => {
+    const made = new History({ maxTurns: undefined, maxTokens: undefined, countTokens: undefined });
+    for (let index = 1; index <= 50; index++) made.addAssistant(spoken(`notice ${index}`));
+    expect(made.items).toHaveLength(40);
+  });
+
   it('counts what the agent says of its own accord as turns', () => {
     const made = new History({ maxTurns: 3 });
     for (let index = 1; index <= 10; index++) made.addAssistant(spoken(`notice ${index}`));

@@ -100,6 +100,36 @@ describe('a start that waits for ever (F6, F43)', () => {
     await pipeline.dispose();
   });
 
+  it('is stopped by the signal of whoever asked for it, first or later', async () => {
+    for (const began of ['starting', 'running']) {
+      const { pipeline } = rig();
+      const closed = new Promise((resolve) => pipeline.once('session.closed', resolve));
+      const later = new AbortController();
+      const first = pipeline.start();
+      if (began === 'running') await first;
+      await pipeline.start({ signal: later.signal });
+      later.abort();
+      expect(await closed).toMatchObject({ type: 'session.closed' });
+      expect(pipeline.state).toBe('ready');
+      await pipeline.dispose();
+    }
+  });
+
+  it('refuses a signal that has aborted, also while it runs, and goes on', async () => {
+    const { pipeline } = rig();
+    await pipeline.start();
+    await expect(pipeline.start({ signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'aborted' });
+    expect(pipeline.state).toBe('running');
+    await pipeline.dispose();
+  });
+
+  it('is not initialized again once it is disposed', async () => {
+    const { pipeline } = rig();
+    await pipeline.dispose();
+    const refused = { code: 'not_ready', message: 'Pipeline: disposed; create another one' };
+    await expect(pipeline.initialize()).rejects.toMatchObject(refused);
+  });
+
   it('leaves no provider initialized that gets ready after dispose()', async () => {
     let getReady = (): void => undefined;
     const ready: string[] = [];
@@ -394,6 +424,11 @@ describe('a malformed value of a provider (F11)', () => {
       { data, metadata: { ...format, channels: -1 } },
     ],
     { data, metadata: format, utteranceId: 5 },
+    // Their length is no number of bytes.
+    ...[
+      { data: new Int16Array(2), metadata: format },
+      { data: new DataView(new ArrayBuffer(4)), metadata: format },
+    ],
   ];
   for (const wrong of wrongChunks) {
     it(`of a voice is told once and ignored: ${JSON.stringify(wrong)}`, async () => {

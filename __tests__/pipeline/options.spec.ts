@@ -54,6 +54,82 @@ describe('new Pipeline()', () => {
   }
 });
 
+/** As a class of JavaScript, of which something was forgotten. */
+const without = (provider: object, key: string): object =>
+  new Proxy(provider, { get: (target, name) => (name === key ? undefined : (Reflect.get(target, name) as unknown)) });
+
+describe('a provider that does not keep its contract', () => {
+  const roles = { input: FakeInput, stt: FakeSTT, llm: FakeLLM, tts: FakeTTS, output: FakeOutput };
+  const stream = 'an Observable';
+  const method = 'a method';
+  const cases: readonly (readonly [keyof typeof roles, string, string])[] = [
+    ...['initialize', 'dispose', 'generate'].map((key) => ['llm', key, method] as const),
+    ...['speak'].map((key) => ['tts', key, method] as const),
+    ...['start', 'stop', 'getMetadata'].map((key) => ['input', key, method] as const),
+    ...['configureAudio', 'connect', 'disconnect', 'sendAudio'].map((key) => ['stt', key, method] as const),
+    ...['play', 'stop', 'pause', 'resume'].map((key) => ['output', key, method] as const),
+    ...[['input', 'audio$', stream] as const, ['stt', 'transcripts$', stream] as const],
+    ['stt', 'speech$', stream],
+    ...(['stt', 'output'] as const).map((role) => [role, 'accepts', 'an array of AudioFormats'] as const),
+  ];
+  const beginning = (role: keyof typeof roles, provider: object): Promise<string> => {
+    const others = Object.entries(roles).flatMap(([each, Fake]) => (each === role ? [] : [new Fake()]));
+    const pipeline = new Pipeline({ providers: [...others, provider as FakeLLM] });
+    return refusal(() => pipeline.start());
+  };
+  for (const [role, key, what] of cases) {
+    it(`is refused by its name: ${role} without ${key}`, async () => {
+      const { name } = new roles[role]();
+      const sentence = `Pipeline: ${name} needs ${key}, ${what}, to be a provider of ${role}: see docs/custom-providers.md`;
+      expect(await beginning(role, without(new roles[role](), key))).toBe(sentence);
+    });
+  }
+
+  it.each([
+    ['a number of channels', [{ encoding: 'linear16', channels: 1 }]],
+    ['one sample rate', [{ encoding: 'linear16', sampleRates: 8000 }]],
+    ['names of encodings', ['linear16']],
+    ['one format', { encoding: 'linear16' }],
+  ])('is refused where accepts has %s', async (_, accepts) => {
+    const output = Object.defineProperty(new FakeOutput(), 'accepts', { value: accepts });
+    expect(await beginning('output', output)).toContain('FakeOutput needs accepts, an array of AudioFormats');
+  });
+
+  it('is refused without a name, and with a role that there is not', async () => {
+    expect(await beginning('llm', without(new FakeLLM(), 'name'))).toBe('Pipeline: providers[4] must have a name');
+    const strange = Object.assign(new FakeTTS(), { roles: ['tts', 'speech'] });
+    const sentence = 'Pipeline: FakeTTS has the role speech: there are only input, stt, llm, tts and output';
+    expect(await beginning('tts', strange)).toBe(sentence);
+  });
+});
+
+describe('an option that update() cannot change', () => {
+  it.each<readonly [object, string]>([
+    [{ history: { maxTurn: 5 } }, 'there is no option history.maxTurn, only history.maxTurns, history.maxTokens, '],
+    [{ history: { maxTurns: -1 } }, 'history.maxTurns must be a number from 0 to Infinity, not -1'],
+    [{ history: { maxTokens: '500' } }, 'history.maxTokens must be a number from 0 to Infinity, not "500"'],
+    [{ history: [] }, 'history must be a History, or options of one'],
+    [{ vad: true }, 'vad must be a voice detector'],
+    [{ hearing: 'all' }, 'hearing must be a function'],
+    [{ logger: console }, 'logger must be a Logger: write createLogger(console)'],
+  ])('%j is refused by initialize()', async (options, sentence) => {
+    await using pipeline = new Pipeline({ providers: everyone(), ...options });
+    expect(await refusal(() => pipeline.initialize())).toContain(`Pipeline: ${sentence}`);
+  });
+
+  it('is taken where it can work', async () => {
+    for (const history of [
+      new History({ maxTurns: 5 }),
+      { maxTurns: 5, countTokens: () => 1 },
+      { maxTurns: undefined },
+    ]) {
+      await using pipeline = new Pipeline({ providers: everyone(), history, vad: energyVad() });
+      await pipeline.initialize();
+      expect(pipeline.state).toBe('ready');
+    }
+  });
+});
+
 describe('an option', () => {
   const cases: (readonly [object, string])[] = [
     [{ systemPromt: 'Be brief.' }, 'there is no option systemPromt, only systemPrompt, greeting, tools, turnTaking, '],
@@ -86,6 +162,12 @@ describe('an option', () => {
       `the tool book takes "string", but models pass an object; ${write}`,
     ],
   );
+  for (const name of ['get weather', 'wetter.jetzt', 'x'.repeat(65)]) {
+    cases.push([
+      { tools: [{ name, execute: () => 'done' }] },
+      `models refuse the tool name "${name}": use 1 to 64 of a-z A-Z 0-9 _ -`,
+    ]);
+  }
   for (const [options, sentence] of cases) {
     it(`${JSON.stringify(options)} is refused by initialize(), start() and update()`, async () => {
       const begins = () => new Pipeline({ providers: everyone(), ...options });
@@ -117,7 +199,7 @@ describe('an option', () => {
       'there is no option agents.desk.answer.maxToken, only agents.desk',
     ],
     [{ history: { maxToken: 50 } }, 'there is no option history.maxToken, only history.maxTurns, history.maxTokens, '],
-    [{ history: 'none' }, 'history must be a History or an object'],
+    [{ history: 'none' }, 'history must be a History, or options of one'],
     [{ vad: {} }, 'vad must be a voice detector such as energyVad()'],
     [{ inputEvents: 'no' }, 'inputEvents must be true or false'],
   ];

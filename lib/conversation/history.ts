@@ -43,11 +43,11 @@ export type HistoryItem = HistoryFacts & { readonly id: string } & (
 /** Options of {@link History}. */
 export interface HistoryOptions {
   /** Most turns to keep, including those the agent begins; older ones are dropped whole. Default: 40. */
-  readonly maxTurns?: number;
+  readonly maxTurns?: number | undefined;
   /** Most tokens to send, as counted by `countTokens`; older turns are dropped whole. Default: no limit. */
-  readonly maxTokens?: number;
+  readonly maxTokens?: number | undefined;
   /** Default: a quarter of the characters, rounded up. */
-  readonly countTokens?: (text: string) => number;
+  readonly countTokens?: ((text: string) => number) | undefined;
 }
 
 /** A change of a {@link History}. */
@@ -74,7 +74,8 @@ export interface ToolOutcome {
 
 /** What was said and heard, as a model's messages. */
 export class History {
-  readonly #options: Required<Omit<HistoryOptions, 'maxTokens'>> & Pick<HistoryOptions, 'maxTokens'>;
+  readonly #maxTurns: number;
+  readonly #maxTokens: number;
   readonly #changes$ = new Subject<HistoryChange>();
   readonly #broken$ = new Subject<VoiceError>();
   /** Changes. Hot. */
@@ -91,11 +92,13 @@ export class History {
 
   constructor(options: HistoryOptions = {}) {
     const usual = (text: string): number => Math.ceil(text.length / 4);
-    this.#options = { maxTurns: 40, countTokens: usual, ...options };
+    const { maxTurns = 40, maxTokens = Infinity, countTokens = usual } = options;
+    this.#maxTurns = maxTurns;
+    this.#maxTokens = maxTokens;
     const tell = once((cause) => this.#tell('countTokens', cause));
     this.#count = (text) => {
       try {
-        return this.#options.countTokens(text);
+        return countTokens(text);
       } catch (cause) {
         tell(cause);
         return usual(text);
@@ -261,16 +264,15 @@ export class History {
 
   /** Drops whole turns from the front, so that a tool call never loses its result. */
   #trim(): void {
-    const { maxTurns, maxTokens = Infinity } = this.#options;
     let turns = 0;
     let tokens = 0;
     let kept = this.#items.length;
     for (let index = kept - 1; index >= 0; index--) {
       const item = this.#items[index];
       if (!item) break;
-      if (maxTokens < Infinity) tokens += this.#count(textOf(item));
+      if (this.#maxTokens < Infinity) tokens += this.#count(textOf(item));
       // The last turn is kept, however long it is.
-      if (turns > 0 && (turns >= maxTurns || tokens > maxTokens)) break;
+      if (turns > 0 && (turns >= this.#maxTurns || tokens > this.#maxTokens)) break;
       if (!beginsTurn(item, this.#items[index - 1])) continue;
       turns += 1;
       kept = index;

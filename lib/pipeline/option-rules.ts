@@ -1,6 +1,8 @@
+import { isObservable } from 'rxjs';
 import { configProblem, type ConfigRule, type ConfigRules } from '../core/config-rule.ts';
 import { messageOf } from '../core/errors.ts';
-import { asObject } from '../core/guard.ts';
+import { asObject, ownEntry } from '../core/guard.ts';
+import type { ProviderRole } from '../core/roles.ts';
 import { parametersOf } from '../core/standard-schema.ts';
 import type { Tool } from '../core/tools.ts';
 import type { SayOptions, SendOptions } from '../conversation/commands.ts';
@@ -13,6 +15,7 @@ import {
   type PipelineOptions,
   type PipelineUpdate,
 } from './pipeline-options.ts';
+import type { AnyProvider } from './roles.ts';
 
 const duration: ConfigRule = { min: 0, max: Infinity };
 
@@ -52,6 +55,8 @@ const rules: ConfigRules = {
   followLanguage: { type: 'boolean' },
   'timeouts.hookMs': duration,
   'preflight.stableInterimMs': duration,
+  'history.maxTurns': duration,
+  'history.maxTokens': duration,
   'endpointing.minMs': duration,
   'endpointing.maxMs': duration,
   'endpointing.maxTurnMs': duration,
@@ -140,17 +145,22 @@ const kinds: Readonly<Partial<Record<ChangeableOption, readonly [string, (value:
  * @throws VoiceError `configuration` when an option cannot work.
  */
 export function assertOptions(options: PipelineOptions, changes: PipelineUpdate = {}): void {
+  const lacking = options.providers.map(ofProvider).find((problem) => problem !== undefined);
+  if (lacking !== undefined) throw refused(lacking);
   const unknown = misspelt(options);
   if (unknown !== undefined) throw refused(unknown);
   for (const [key, [what, fits]] of Object.entries(kinds)) {
     const value = options[key as keyof typeof kinds];
     if (value !== undefined && !fits(value)) throw refused(`${key} must be ${what}`);
   }
-  const { hearing, vad, inputEvents, history } = options;
+  const { hearing, vad, inputEvents, history, logger } = options;
   if (hearing !== undefined && typeof hearing !== 'function') throw refused('hearing must be a function');
   if (vad !== undefined && typeof vad !== 'function') throw refused('vad must be a voice detector such as energyVad()');
   if (inputEvents !== undefined && typeof inputEvents !== 'boolean') throw refused('inputEvents must be true or false');
-  if (history !== undefined && !isGroup(history)) throw refused('history must be a History or an object');
+  if (logger !== undefined && typeof asObject(logger)?.['scope'] !== 'function') {
+    throw refused('logger must be a Logger: write createLogger(console)');
+  }
+  if (history !== undefined && !isGroup(history)) throw refused('history must be a History, or options of one');
   const problem =
     configProblem(options, rules) ?? phrases(options) ?? ofTools(options) ?? agentsAndVoices(options, changes);
   if (problem !== undefined) throw refused(problem);
@@ -181,26 +191,68 @@ function ofImages({ images = [] }: SendOptions): string | undefined {
   return 'images must be a list of images, each { url } or { data, mediaType }';
 }
 
+/** The members of each role's contract that a conversation uses, and of every provider's. */
+const contracts: Readonly<Record<ProviderRole | 'agent' | 'provider', readonly string[]>> = {
+  provider: ['initialize', 'dispose'],
+  input: ['audio$', 'start', 'stop', 'getMetadata'],
+  stt: ['transcripts$', 'speech$', 'accepts', 'configureAudio', 'connect', 'disconnect', 'sendAudio'],
+  llm: ['generate'],
+  tts: ['speak'],
+  agent: ['transcripts$', 'speech$', 'accepts', 'configureAudio', 'connect', 'disconnect', 'sendAudio'],
+  output: ['accepts', 'play', 'stop', 'pause', 'resume'],
+};
+
+/** What a provider lacks: without this, a conversation would break at some later moment, far from the cause. */
+function ofProvider(provider: AnyProvider, index: number): string | undefined {
+  const { name, roles } = provider;
+  if (!isText(name)) return `providers[${index}] must have a name`;
+  const strange = roles.find((role) => ownEntry(contracts, role) === undefined);
+  if (strange !== undefined) return `${name} has the role ${strange}: there are only input, stt, llm, tts and output`;
+  const isAgent = (['stt', 'llm', 'tts'] as const).every((role) => roles.includes(role));
+  const filled = isAgent
+    ? (['agent', ...roles.filter((role) => role === 'input' || role === 'output')] as const)
+    : roles;
+  const member = ['provider' as const, ...filled]
+    .flatMap((role) => contracts[role])
+    .find((key) => !keeps(provider, key));
+  if (member === undefined) return undefined;
+  const what = member.endsWith('$') ? 'an Observable' : member === 'accepts' ? 'an array of AudioFormats' : 'a method';
+  return `${name} needs ${member}, ${what}, to be a provider of ${filled.join(' and ')}: see docs/custom-providers.md`;
+}
+
+function keeps(provider: AnyProvider, key: string): boolean {
+  const value: unknown = Reflect.get(provider, key);
+  if (key.endsWith('$')) return isObservable(value);
+  if (key !== 'accepts') return typeof value === 'function';
+  const isList = (list: unknown): boolean => list === undefined || Array.isArray(list);
+  return (
+    Array.isArray(value) &&
+    value
+      .map(asObject)
+      .every((row) => row && isText(row['encoding']) && isList(row['sampleRates']) && isList(row['channels']))
+  );
+}
+
 /** An unknown key would silently leave a default in force. */
-function misspelt(given: PipelineOptions): string | undefined {
-  const problem = unknownKey(given, Object.keys(known), '');
+function misspelt(options: PipelineOptions): string | undefined {
+  const problem = unknownKey(options, Object.keys(known), '');
   if (problem !== undefined) return problem;
   for (const [group, others] of Object.entries(groups)) {
-    const value = group.split('.').reduce<unknown>((each, key) => asObject(each)?.[key], given);
+    const value = group.split('.').reduce<unknown>((each, key) => asObject(each)?.[key], options);
     const own = Object.keys(rules).flatMap((key) =>
       key.startsWith(`${group}.`) ? [key.slice(group.length + 1).replace(/\..*/, '')] : [],
     );
     const wrong = unknownKey(asObject(value) ?? {}, [...new Set([...own, ...others])], `${group}.`);
     if (wrong !== undefined) return wrong;
   }
-  for (const [name, profile] of Object.entries(asObject(given.agents) ?? {})) {
+  for (const [name, profile] of Object.entries(asObject(options.agents) ?? {})) {
     const { answer, ...rest } = asObject(profile) ?? {};
     const wrong =
       unknownKey(rest, Object.keys(ofAgents), `agents.${name}.`) ??
       unknownKey(asObject(answer) ?? {}, Object.keys(ofAnswers), `agents.${name}.answer.`);
     if (wrong !== undefined) return wrong;
   }
-  const history = asObject(given.history) ?? {};
+  const history = asObject(options.history) ?? {};
   // A History of the application's has options of its own.
   return 'changes$' in history ? undefined : unknownKey(history, Object.keys(ofHistories), 'history.');
 }
@@ -223,6 +275,8 @@ function ofTools({ tools = [] }: Pick<PipelineOptions, 'tools'>): string | undef
   const names = tools.map(({ name }) => name);
   const twin = names.find((name, index) => names.indexOf(name) < index);
   if (twin !== undefined) return `tools has two tools named ${twin}`;
+  const strange = names.find((name) => !/^[\w-]{1,64}$/.test(name));
+  if (strange !== undefined) return `models refuse the tool name "${strange}": use 1 to 64 of a-z A-Z 0-9 _ -`;
   return tools.map(untold).find((problem) => problem !== undefined);
 }
 

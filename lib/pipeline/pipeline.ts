@@ -49,7 +49,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
   #session: Subscription | undefined;
   #wired: Session | undefined;
   #initializing: Promise<void> | undefined;
-  #starting: { readonly run: number; readonly promise: Promise<void> } | undefined;
+  #starting: { readonly run: number; readonly session: Subscription; readonly promise: Promise<void> } | undefined;
   #stopping: Promise<void> | undefined;
   #disposing: Promise<void> | undefined;
   /** Counts starts and stops: a start that is no longer the latest has no effect. */
@@ -89,10 +89,11 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
   /**
    * Initializes every provider. Concurrent calls share one run.
    *
-   * @throws VoiceError `configuration` when an option cannot work, or there is none of that name, or there is no input
-   * or output outside a browser; else what a provider throws.
+   * @throws VoiceError `configuration` when an option or a provider cannot work, or there is no option of that name, or
+   * no input or output outside a browser; `not_ready` once disposed; else what a provider throws.
    */
   initialize(): Promise<void> {
+    if (this.#disposing) return Promise.reject(disposed());
     if (this.#state !== 'idle') return Promise.resolve();
     this.#initializing ??= this.#initialize().finally(() => {
       this.#initializing = undefined;
@@ -103,19 +104,30 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
   /**
    * Begins the conversation; initializes first if needed.
    *
-   * @param options - `signal` stops it when it aborts.
-   * @throws VoiceError when a provider cannot start; then everything is stopped.
+   * @param options - `signal` stops it when it aborts, also one that is already starting or running.
+   * @throws VoiceError when a provider cannot start; then everything is stopped. `aborted` when `signal` already was.
    */
-  start(options: { readonly signal?: AbortSignal } = {}): Promise<void> {
-    if (this.#state === 'running' && !this.#stopping) return Promise.resolve();
+  start({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    if (signal?.aborted) {
+      return Promise.reject(new VoiceError('the signal was aborted first', { code: 'aborted', cause: signal.reason }));
+    }
+    if (this.#state === 'running' && !this.#stopping) {
+      this.#session?.add(this.#stopOn(signal));
+      return Promise.resolve();
+    }
     const { run, promise } = this.#starting ?? {};
-    if (promise && run === this.#run) return promise;
+    if (promise && run === this.#run) {
+      this.#starting?.session.add(this.#stopOn(signal));
+      return promise;
+    }
     // Earlier requests finish first: a stop, or a start that a stop has cancelled.
     const before = Promise.allSettled([promise, this.#stopping]);
     const next = ++this.#run;
-    const starting = before.then(() => this.#start(next, options.signal));
+    const session = new Subscription();
+    session.add(this.#stopOn(signal));
+    const starting = before.then(() => this.#start(next, session));
     this.#starting = {
-      run: next,
+      ...{ run: next, session },
       promise: starting.finally(() => {
         if (this.#starting?.run === next) this.#starting = undefined;
       }),
@@ -188,8 +200,9 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
         code.assertOptions?.(this.options);
         this.code = code;
       });
-      const starting = all.map((provider) => provider.initialize({ logger }));
-      const results = await Promise.allSettled([...starting, loading]);
+      const starting = all.map(async (provider) => provider.initialize({ logger }));
+      // The rules first: they say what a provider lacks.
+      const results = await Promise.allSettled([loading, ...starting]);
       const failed = results.find((result) => result.status === 'rejected');
       if (failed) throw failed.reason;
       if (this.#disposing) throw disposed();
@@ -202,16 +215,17 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     this.#state = 'ready';
   }
 
-  async #start(run: number, signal: AbortSignal | undefined): Promise<void> {
-    const session = new Subscription();
-    if (signal) {
-      const aborted$ = fromEvent(signal, 'abort').pipe(tap(() => void this.stop()));
-      session.add(aborted$.subscribe());
-    }
+  #stopOn(signal: AbortSignal | undefined): Subscription | undefined {
+    return (
+      signal &&
+      fromEvent(signal, 'abort')
+        .pipe(tap(() => void this.stop()))
+        .subscribe()
+    );
+  }
+
+  async #start(run: number, session: Subscription): Promise<void> {
     const assertWanted = (): void => {
-      if (signal?.aborted) {
-        throw new VoiceError('the signal was aborted first', { code: 'aborted', cause: signal.reason });
-      }
       if (this.#disposing) throw disposed();
       if (run !== this.#run) throw new VoiceError('stop() was called first', { code: 'aborted' });
     };
