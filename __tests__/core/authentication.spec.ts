@@ -122,6 +122,13 @@ describe('assertAuth', () => {
     );
   });
 
+  it('throws when the environment variable that they come from is not set, which compiles', () => {
+    const unset = process.env['RXVOICE_NO_SUCH_KEY'];
+    const remote = new Remote({ apiKey: unset, proxyUrl: unset, endpoint: unset });
+    expect(() => remote.assertAuth()).toThrow(/set apiKey .* or proxyUrl/);
+    expect(remote.url('/v1')).toMatch(/^https:..api.example.com.base.v1/);
+  });
+
   it('passes with either', () => {
     expect(() => new Remote({ apiKey: key }).assertAuth()).not.toThrow();
     expect(() => new Remote({ proxyUrl: 'https://app.example.com' }).assertAuth()).not.toThrow();

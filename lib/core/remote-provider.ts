@@ -15,11 +15,11 @@ export type AuthType = 'token' | 'bearer';
 /** Configuration of every provider that reaches a service. */
 export interface RemoteConfig {
   /** Direct credential: a string, or an async factory called whenever one is needed. */
-  readonly apiKey?: Credential;
+  readonly apiKey?: Credential | undefined;
   /** Address of the application's proxy, absolute or relative to the page; enables proxy mode. */
-  readonly proxyUrl?: string;
+  readonly proxyUrl?: string | undefined;
   /** Base address of the service, instead of the default. */
-  readonly endpoint?: string;
+  readonly endpoint?: string | undefined;
   /** How the credential is presented. Default: the provider's own. */
   readonly authType?: AuthType;
   /** Allows sending a credential over `http:` or `ws:` to another machine. Default: false. */
