@@ -3,9 +3,12 @@
  * sentence that says what to write, before anybody wonders why the agent does not do as it was told.
  */
 import { AlphaAgent, History, Pipeline, type PipelineOptions } from 'rxvoice';
+import * as library from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
 import { energyVad } from 'rxvoice/vad';
 import { VoiceError } from '../../lib/core/errors.ts';
+import { assertOptions } from '../../lib/pipeline/option-rules.ts';
+import { everyProvider } from './support/every-provider.ts';
 
 const everyone = (): PipelineOptions['providers'] => [
   ...[new FakeInput(), new FakeSTT(), new FakeLLM(), new FakeTTS(), new FakeOutput()],
@@ -100,6 +103,15 @@ describe('a provider that does not keep its contract', () => {
     const strange = Object.assign(new FakeTTS(), { roles: ['tts', 'speech'] });
     const sentence = 'Pipeline: FakeTTS has the role speech: there are only input, stt, llm, tts and output';
     expect(await beginning('tts', strange)).toBe(sentence);
+  });
+});
+
+describe('a provider of the library', () => {
+  it.each(everyProvider(library))('keeps its contract: %s', (_, provider) => {
+    const providers = [provider] as PipelineOptions['providers'];
+    expect(() => {
+      assertOptions({ providers });
+    }).not.toThrow();
   });
 });
 
