@@ -191,14 +191,17 @@ function ofImages({ images = [] }: SendOptions): string | undefined {
   return 'images must be a list of images, each { url } or { data, mediaType }';
 }
 
+/** What hears the user: a speech-to-text service, or an agent. */
+const listener = ['transcripts$', 'speech$', 'accepts', 'configureAudio', 'connect', 'disconnect', 'sendAudio'];
+
 /** The members of each role's contract that a conversation uses, and of every provider's. */
 const contracts: Readonly<Record<ProviderRole | 'agent' | 'provider', readonly string[]>> = {
   provider: ['initialize', 'dispose'],
   input: ['audio$', 'start', 'stop', 'getMetadata'],
-  stt: ['transcripts$', 'speech$', 'accepts', 'configureAudio', 'connect', 'disconnect', 'sendAudio'],
+  stt: listener,
   llm: ['generate'],
   tts: ['speak'],
-  agent: ['transcripts$', 'speech$', 'accepts', 'configureAudio', 'connect', 'disconnect', 'sendAudio'],
+  agent: listener,
   output: ['accepts', 'play', 'stop', 'pause', 'resume'],
 };
 
