@@ -62,11 +62,12 @@ export abstract class PipelineControls extends PipelineEvents {
    *
    * @throws VoiceError `configuration` when there is no such option.
    */
-  say(text$: string | ObservableInput<string>, options: SayOptions = {}): SpeechHandle {
+  say(text$: string | ObservableInput<string>, given: SayOptions = {}): SpeechHandle {
+    const options = { ...given };
     this.code.assertSaying?.(options);
     const ticket = new SpeechTicket();
     const pieces$ = typeof text$ === 'string' ? of(text$) : text$;
-    this.#request({ type: 'say', text$: pieces$, options: { ...options }, source: 'say', ticket }, ticket);
+    this.#request({ type: 'say', text$: pieces$, options, source: 'say', ticket }, ticket);
     return ticket;
   }
 
