@@ -154,6 +154,33 @@ describe('a page’s call', () => {
     });
   });
 
+  it('sends a command again that was lost with the audio before it, and only once', () => {
+    const world = new World();
+    world.connect();
+    world.capture();
+    world.take({ type: 'command', command: { type: 'send', text: 'now' } });
+    world.lose(world.flying.length);
+    world.connect();
+    world.capture();
+    world.land();
+    world.lose(0);
+    world.connect();
+    world.land();
+    expect(world.commands).toEqual([{ type: 'send', text: 'now' }]);
+  });
+
+  it('keeps a command however long the connection is lost, and ten seconds of speech', () => {
+    const world = new World();
+    world.connect();
+    world.lose(0);
+    world.take({ type: 'command', command: { type: 'send', text: 'now' } });
+    for (let frame = 0; frame < 600; frame++) world.capture();
+    expect(world.call.outgoing.filter(({ isAudio }) => isAudio)).toHaveLength(500);
+    world.connect();
+    world.land();
+    expect(world.commands).toEqual([{ type: 'send', text: 'now' }]);
+  });
+
   it('sends nothing past a packet that is still being encoded', () => {
     const world = new World(true);
     world.connect();
@@ -294,12 +321,13 @@ describe('whatever happens to the sockets', () => {
     });
   }
 
-  it('a command arrives once, in its place, unless it is lost on its way', () => {
-    const command = fc.nat(9).map(
-      (text): Op =>
-        (world) =>
-          world.take({ type: 'command', command: { type: 'send', text: `${text}` } }),
-    );
+  const command = fc.nat(9).map(
+    (text): Op =>
+      (world) =>
+        world.take({ type: 'command', command: { type: 'send', text: `${text}` } }),
+  );
+
+  it('a command arrives once, in its place, while what is on its way arrives', () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(traffic, command), { maxLength: 60 }), (ops) => {
         const world = new World();

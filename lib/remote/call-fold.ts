@@ -13,7 +13,7 @@ import {
   type PlayFrame,
   type ServerMessage,
 } from '../transport/page-wire.ts';
-import { audioAgain, due, encodedAt, encodedOnly, queued, unacknowledged, type Queue } from './outgoing.ts';
+import { due, encodedAt, encodedOnly, queued, unacknowledged, unsent, type Queue } from './outgoing.ts';
 import type { RemoteLink } from './remote-link.ts';
 import { parsePlayFrame, parseServerMessage } from './server-messages.ts';
 
@@ -224,7 +224,7 @@ function resume(call: Call, welcome: Welcome, context: CallContext): CallStep {
   if (call.isLinked) return [call];
   const { resumed, missed } = welcome;
   const linked = arrived({ ...call, welcome, isLinked: true }, welcome.mic);
-  const [next, ...effects] = flush({ ...linked, outgoing: audioAgain(linked.outgoing) }, context);
+  const [next, ...effects] = flush({ ...linked, outgoing: unsent(linked.outgoing) }, context);
   const audio = usesOpus(next, context) ? 'opus' : 'linear16';
   return [
     next,

@@ -13,12 +13,16 @@ export interface Outgoing {
 /** Messages in order, until the server acknowledges them. */
 export type Queue = readonly Outgoing[];
 
-/** Frames of 20 ms and commands kept: 10 s. */
+/** Frames of 20 ms kept, 10 s, and as many commands. */
 const maxLength = 500;
 
-/** Adds messages; the oldest go when there are too many. */
+/** Adds messages; of audio and of commands, the oldest go when there are too many: one never displaces the other. */
 export function queued(queue: Queue, messages: Queue): Queue {
-  return [...queue, ...messages].slice(-maxLength);
+  const all = [...queue, ...messages];
+  if (all.length <= maxLength) return all;
+  const frames = all.filter(({ isAudio }) => isAudio).length;
+  let [oldFrames, oldCommands] = [frames - maxLength, all.length - frames - maxLength];
+  return all.filter(({ isAudio }) => (isAudio ? oldFrames-- : oldCommands--) <= 0);
 }
 
 /** Without what has arrived: the microphone's audio up to a position, and the commands before it that were sent. */
@@ -26,9 +30,9 @@ export function unacknowledged(queue: Queue, position: number): Queue {
   return queue.filter(({ end, isAudio, isSent = false }) => end > position || (!isAudio && !isSent));
 }
 
-/** Another socket needs the audio once more. */
-export function audioAgain(queue: Queue): Queue {
-  return queue.map((each) => (each.isAudio ? { ...each, isSent: false } : each));
+/** Another socket needs all that has not arrived: without the audio before it, no command has. */
+export function unsent(queue: Queue): Queue {
+  return queue.map((each) => (each.isSent ? { ...each, isSent: false } : each));
 }
 
 /** The packet whose audio ends at a position was encoded. */
