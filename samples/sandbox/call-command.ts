@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { dial, type PhoneCaller } from './phone-caller.ts';
+import { member, numberOption, UsageError } from './validate.ts';
 
 const help = `A caller for your phone server: calls it on Twilio's wire, says the lines, and prints what it hears.
 It speaks and understands the sandbox's tones: run the server with \`rxvoice sandbox\`.
@@ -45,10 +46,15 @@ export async function runCall(
     return values.help ? 0 : 2;
   }
   const { token, 'public-url': publicUrl } = values;
-  const pairs = values.parameter.map((pair): [string, string] => [
-    pair.split('=', 1)[0] ?? '',
-    pair.slice(pair.indexOf('=') + 1),
-  ]);
+  const [pauseMs, patienceMs] = [numberOption('pause', values.pause), numberOption('patience', values.patience)];
+  const pairs = values.parameter.map((pair): [string, string] => {
+    const [, name, value] = /^([^=]+)=(.*)$/s.exec(pair) ?? [];
+    if (name === undefined || value === undefined) throw new UsageError(`--parameter takes NAME=VALUE, not "${pair}"`);
+    return [name, value];
+  });
+  for (const [line, keys = ''] of lines.flatMap((each) => [/^\[(.+)\]$/.exec(each) ?? []])) {
+    if (/[^0-9*#A-D]/.test(keys)) throw new UsageError(`${line} has more than the keys 0 to 9, *, #, A to D`);
+  }
   let caller: PhoneCaller;
   try {
     caller = await dial({
@@ -58,7 +64,9 @@ export async function runCall(
     });
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    print(/\b403$/.test(message) ? `${message}: does it check the signature? Pass --token, and --public-url` : message);
+    if (member(error, 'code') === 'ECONNREFUSED') print(`${message}: no server listens at ${url}; start yours first`);
+    else if (/\b403$/.test(message)) print(`${message}: does it check the signature? Pass --token, and --public-url`);
+    else print(message);
     return 1;
   }
   let told = 0;
@@ -74,7 +82,7 @@ export async function runCall(
       const keys = /^\[(.+)\]$/.exec(line)?.[1];
       if (keys !== undefined) for (const key of keys) caller.press(key);
       else if (line !== '') caller.say(line);
-      await caller.until(answer(Number(values.pause), Number(values.patience)));
+      await caller.until(answer(pauseMs, patienceMs));
       tell();
     }
   } catch {

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { parseArgs } from 'node:util';
 import { startSandbox, type Sandbox, type VendorName } from './index.ts';
+import { member, numberOption, UsageError } from './validate.ts';
 
 const help = `The sandbox: the vendors' services on this machine, on their own wires, without keys.
 
@@ -48,12 +49,15 @@ export async function runSandbox(args: readonly string[]): Promise<void> {
     return;
   }
   const sandbox = await startSandbox({
-    port: Number(values.port),
+    port: numberOption('port', values.port, 65_535),
     keys: [values.key],
-    realtimeFactor: Number(values.realtime),
-    tokenDelayMs: Number(values['token-delay']),
+    realtimeFactor: numberOption('realtime', values.realtime),
+    tokenDelayMs: numberOption('token-delay', values['token-delay']),
     keepRecords: 0,
     log: (line) => console.log(line),
+  }).catch((cause: unknown) => {
+    const isTaken = ['EADDRINUSE', 'EACCES'].includes(String(member(cause, 'code')));
+    throw isTaken ? new UsageError(`port ${values.port} is taken: choose another one with --port`) : cause;
   });
   console.log(`The sandbox listens at ${sandbox.url}; its key is "${values.key}".\n`);
   const environment = environmentOf(sandbox, values.key);

@@ -1,6 +1,6 @@
 import { runCall } from './call-command.ts';
 import { runSandbox } from './command.ts';
-import { isObject } from './validate.ts';
+import { member, UsageError } from './validate.ts';
 
 const help = `rxvoice sandbox [--help]: the vendors' services on this machine, without keys
 rxvoice call [--help]:    a caller for your phone server, on the sandbox`;
@@ -17,8 +17,9 @@ export async function runCommand(
       return undefined;
     }
   } catch (error) {
-    if (!isObject(error) || !String(error['code']).startsWith('ERR_PARSE_ARGS')) throw error;
-    print(`rxvoice ${command}: ${String(error['message'])}`);
+    const isUsage = error instanceof UsageError || String(member(error, 'code')).startsWith('ERR_PARSE_ARGS');
+    if (!isUsage) throw error;
+    print(`rxvoice ${command}: ${String(member(error, 'message'))}`);
     return 2;
   }
   print(help);

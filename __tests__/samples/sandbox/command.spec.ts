@@ -142,6 +142,34 @@ describe('rxvoice', () => {
     }
   });
 
+  it.each([
+    ['sandbox --port abc', 'rxvoice sandbox: --port takes a number from 0 to 65535, not "abc"'],
+    ['sandbox --port 99999', 'rxvoice sandbox: --port takes a number from 0 to 65535, not "99999"'],
+    ['sandbox --realtime=-1', 'rxvoice sandbox: --realtime takes a number from 0, not "-1"'],
+    ['sandbox --token-delay=', 'rxvoice sandbox: --token-delay takes a number from 0, not ""'],
+    ['call ws://127.0.0.1:1/ --pause soon', 'rxvoice call: --pause takes a number from 0, not "soon"'],
+    ['call ws://127.0.0.1:1/ --parameter name', 'rxvoice call: --parameter takes NAME=VALUE, not "name"'],
+    ['call ws://127.0.0.1:1/ [12z]', 'rxvoice call: [12z] has more than the keys 0 to 9, *, #, A to D'],
+  ])('says in a line what is wrong with %s', async (line, said) => {
+    const lines: string[] = [];
+    expect(await runCommand(line.split(' '), (each) => lines.push(each))).toBe(2);
+    expect(lines).toEqual([said]);
+  });
+
+  it('says in a line that its port is taken', async () => {
+    await using sandbox = await startSandbox();
+    const { port } = new URL(sandbox.url);
+    const lines: string[] = [];
+    expect(await runCommand(['sandbox', '--port', port], (each) => lines.push(each))).toBe(2);
+    expect(lines).toEqual([`rxvoice sandbox: port ${port} is taken: choose another one with --port`]);
+  });
+
+  it('says that no server listens', async () => {
+    const lines: string[] = [];
+    expect(await runCall(['ws://127.0.0.1:1/call'], { print: (each) => lines.push(each) })).toBe(1);
+    expect(lines.join()).toContain('no server listens at ws://127.0.0.1:1/call; start yours first');
+  });
+
   it('lists its commands to somebody who names none, or an unknown one', async () => {
     const list: unknown = expect.stringMatching(/rxvoice sandbox[^]*rxvoice call/);
     expect([await told(), await told('--help'), await told('cal')]).toEqual([
