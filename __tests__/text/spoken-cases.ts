@@ -1,6 +1,10 @@
 /** What is said for what is written, by locale. */
 export const spokenCases: Readonly<Record<string, readonly (readonly [written: string, said: string])[]>> = {
   'en-US': [
+    ['Call 4155550132.', 'Call four one five five five five zero one three two.'],
+    ['1000000000000', 'one trillion'],
+    ["the '90s, in her 30s, after 30s", 'the nineties, in her thirties, after thirty seconds'],
+    ['Take .5 mg, not -.75.', 'Take zero point five milligrams, not minus zero point seven five.'],
     ['It costs $1,234.50.', 'It costs one thousand two hundred thirty-four dollars and fifty cents.'],
     ['We meet at 3:45 pm.', 'We meet at three forty-five p m.'],
     ['Open from 9 a.m. to 5 p.m. Call us.', 'Open from nine a m to five p m. Call us.'],
@@ -73,6 +77,9 @@ export const spokenCases: Readonly<Record<string, readonly (readonly [written: s
     ['am 1. Januar 2026', 'am ersten Januar zweitausendsechsundzwanzig'],
   ],
   'fr-FR': [
+    ['1 000 000 €', "un million d'euros"],
+    ['2 000 000 $', 'deux millions de dollars'],
+    ['1 500 000 €', 'un million cinq cent mille euros'],
     ['Cela coûte 1 234,50 €.', 'Cela coûte mille deux cent trente-quatre euros et cinquante centimes.'],
     ['à 15 h 45', 'à quinze heures quarante-cinq'],
     ['à 14h30', 'à quatorze heures trente'],
@@ -102,6 +109,7 @@ export const spokenCases: Readonly<Record<string, readonly (readonly [written: s
     ['80', 'huitante'],
   ],
   'es-ES': [
+    ['1.000.000 €', 'un millón de euros'],
     ['Cuesta 1.234,50 €.', 'Cuesta mil doscientos treinta y cuatro euros con cincuenta céntimos.'],
     ['a las 15:45', 'a las quince cuarenta y cinco'],
     ['a las 3:00', 'a las tres en punto'],
@@ -130,6 +138,7 @@ export const spokenCases: Readonly<Record<string, readonly (readonly [written: s
     ['3.14', 'tres punto catorce'],
   ],
   'it-IT': [
+    ['2.000.000 €', 'due milioni di euro'],
     ['Costa 1.234,50 €.', 'Costa milleduecentotrentaquattro euro e cinquanta centesimi.'],
     ['alle 15:45', 'alle quindici e quarantacinque'],
     ['alle ore 15.30', 'alle ore quindici e trenta'],
@@ -154,6 +163,7 @@ export const spokenCases: Readonly<Record<string, readonly (readonly [written: s
     ['2.000 lire', 'duemila lire'],
   ],
   'pt-BR': [
+    ['R$ 1.000.000,50', 'um milhão de reais e cinquenta centavos'],
     ['Custa R$ 1.234,50.', 'Custa mil duzentos e trinta e quatro reais e cinquenta centavos.'],
     ['às 15h45', 'às quinze horas e quarenta e cinco minutos'],
     ['às 15:00', 'às quinze horas'],
@@ -205,6 +215,8 @@ export const spokenCases: Readonly<Record<string, readonly (readonly [written: s
     ['２０２６年', '二千二十六年'],
   ],
   'zh-CN': [
+    ['我的电话是13800138000。', '我的电话是幺三八零零幺三八零零零。'],
+    ['13512345678', '幺三五幺二三四五六七八'],
     ['价格是¥1,234.50。', '价格是一千二百三十四点五元。'],
     ['下午3:45见。', '下午三点四十五分见。'],
     ['15:05', '十五点零五分'],
@@ -232,6 +244,7 @@ export const spokenCases: Readonly<Record<string, readonly (readonly [written: s
     ['3:45', '三點四十五分'],
   ],
   'hi-IN': [
+    ['9876543210', 'नौ आठ सात छह पाँच चार तीन दो एक शून्य'],
     ['कीमत ₹1,23,456.50 है।', 'कीमत एक लाख तेईस हज़ार चार सौ छप्पन रुपये पचास पैसे है।'],
     ['शाम 3:45 बजे', 'शाम तीन बजकर पैंतालीस मिनट'],
     ['5:00 बजे', 'पाँच बजे'],

@@ -63,8 +63,13 @@ function moneyRules({ language, locale, number, read }: RuleParts): Rule[] {
     const named = format.formatToParts(Number(`${whole}.${decimals || 0}`)).find(({ type }) => type === 'currency');
     return named?.value ?? code;
   };
-  const counted = (numeral: Numeral, noun: Noun | undefined, name: string): string =>
-    saysHowMany(noun, numeral) ? name : `${sayNumeral(numeral, language, noun?.gender ?? 'm')}${space}${name}`;
+  const ofMillions = (name: string): string =>
+    (/^[aeiouy]/i.test(name) ? words.ofMillionsElided : undefined) ?? words.ofMillions ?? space;
+  const counted = (numeral: Numeral, noun: Noun | undefined, name: string): string => {
+    if (saysHowMany(noun, numeral)) return name;
+    const link = /[1-9]0{6,}$/.test(numeral.whole) ? ofMillions(name) : space;
+    return `${sayNumeral(numeral, language, noun?.gender ?? 'm')}${link}${name}`;
+  };
   const say = (written: string, unit: string, magnitude: string | undefined): string => {
     const code = codeOf[unit] ?? unit;
     const currency: Currency | undefined = currencies[code];
@@ -73,8 +78,7 @@ function moneyRules({ language, locale, number, read }: RuleParts): Rule[] {
     if (magnitude) {
       const many = nameOf(code, { isNegative, whole: '5000000', decimals: '' });
       const said = sayNumeral(numeral, language, 'm');
-      const of = (/^[aeiouy]/i.test(many) ? words.ofMillionsElided : undefined) ?? words.ofMillions ?? space;
-      return `${said}${space}${magnitudes[magnitude] ?? magnitude}${of}${many}`;
+      return `${said}${space}${magnitudes[magnitude] ?? magnitude}${ofMillions(many)}${many}`;
     }
     const main: Numeral = { isNegative, whole, decimals: '' };
     if (decimals && !/^0+$/.test(decimals) && (decimals.length !== 2 || !currency?.cent)) {

@@ -56,6 +56,16 @@ export const languageOf: LanguageOf = ({ region }) => {
   };
   const years: Rule[] = [
     {
+      // Of a person's age or a century: in "30s" alone, they are seconds.
+      pattern: "(?<apostrophe>['’]?)(?<decade>[2-9]0)s(?![\\d\\p{L}])",
+      say: ({ apostrophe, decade }, { before }) => {
+        const isDecade =
+          apostrophe !== '' ||
+          /\b(?:(?:in|of|from|since) (?:the|my|your|his|her|their)|early|mid|late)[ -]$/i.test(before);
+        return isDecade ? `${below100(Number(decade)).slice(0, -1)}ies` : undefined;
+      },
+    },
+    {
       pattern: '(?<year>1[1-9]\\d\\d|20\\d\\d)(?<many>s?)(?![\\d\\p{L}]|[.,:/]\\d)',
       say: ({ year: written = '', many }, { before }) => {
         const said = year(Number(written));

@@ -38,7 +38,9 @@ export function numberPattern({ decimal, group, groupSize }: Separators): string
   // Where both separators stand in the other order, nothing else can be meant.
   const foreign = /\s/.test(group) ? '\\d{1,3}(?:[.,]\\d{3}){1,4}[.,]\\d{1,2}(?!\\d)' : '';
   const swapped = `\\d{1,3}(?:${point}\\d{3}){1,4}${comma}\\d{1,2}(?!\\d)`;
-  return `(?:${foreign || swapped}|${grouped}|\\d{1,15}(?:${point}\\d{1,12})?)`;
+  // ".5" is a number where the point is a dot: elsewhere, nobody begins with a comma.
+  const fraction = decimal === '.' ? '|(?<![\\d.,\\p{L}])\\.\\d{1,12}' : '';
+  return `(?:${foreign || swapped}|${grouped}|\\d{1,15}(?:${point}\\d{1,12})?${fraction})`;
 }
 
 /** Reads what {@link numberPattern} has found, with its sign. */

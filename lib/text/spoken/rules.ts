@@ -54,6 +54,8 @@ function phoneRules(language: SpokenLanguage): Rule[] {
     `0\\d{2,5}[ /\\-]\\d{4,9}`,
     `\\d{3}-\\d{4}`,
     `0\\d{8,11}`,
+    // Nobody counts that far without separators, unless the number is round.
+    `[1-9]\\d{9,14}(?<!0{6})`,
   ].map((pattern) => ({ pattern: `(?<phone>${pattern})${wordEnds}`, say: ({ phone = '' }) => say(phone) }));
 }
 
