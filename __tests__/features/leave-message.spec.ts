@@ -70,6 +70,20 @@ describe('leaveMessage()', () => {
     await over(rig);
   });
 
+  it('does not speak over a greeting that had begun before, where the service sends no interim words', async () => {
+    const rig = await call({ onUserTurn: () => ({ refuse: '' }) });
+    rig.stt.hearVoice('started');
+    await rig.scheduler.advance(1_000);
+    const leaving = leaveMessage(rig.pipeline, rig.input, message, { scheduler: rig.scheduler }).subscribe();
+    await rig.scheduler.advance(4_000);
+    expect(ofType(rig.events, 'speech.created')).toEqual([]);
+    rig.stt.hearVoice('ended');
+    await rig.scheduler.advance(3_500);
+    expect(ofType(rig.events, 'speech.created')).toHaveLength(1);
+    leaving.unsubscribe();
+    await over(rig);
+  });
+
   it('speaks after a silence where no beep comes', async () => {
     const rig = await leave({ answered: { ...answered, reason: 'words' } });
     await talk(rig, 10);

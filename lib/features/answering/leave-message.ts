@@ -11,7 +11,6 @@ import {
   race,
   scan,
   share,
-  startWith,
   switchMap,
   take,
   tap,
@@ -22,6 +21,7 @@ import type { InputProvider } from '../../core/roles.ts';
 import type { VoiceEvent } from '../../conversation/events.ts';
 import { beeps } from '../../operators/beeps.ts';
 import type { Pipeline } from '../../pipeline/pipeline.ts';
+import { merge } from '../../stream/merge.ts';
 import { patientTimer } from '../../stream/patient-timer.ts';
 import type { Answered } from './answered-by.ts';
 
@@ -78,7 +78,7 @@ export interface LeftMessage {
  * @param phone - The other side's audio, for the beep.
  */
 export function leaveMessage(
-  pipeline: Pick<Pipeline, 'events$' | 'say'>,
+  pipeline: Pick<Pipeline, 'events$' | 'state$' | 'say'>,
   { audio$ }: Pick<InputProvider, 'audio$'>,
   text: string,
   options: LeaveMessageOptions = {},
@@ -104,7 +104,7 @@ export function leaveMessage(
     const waited$: Observable<LeftMessage['after']> = race(
       concat(pipeline.events$.pipe(filter(isEnd)), of(undefined)).pipe(map(() => 'ended' as const)),
       beep$.pipe(map(() => 'beep' as const)),
-      silence(pipeline.events$, silenceMs, scheduler).pipe(map(() => 'silence' as const)),
+      silence(pipeline, silenceMs, scheduler).pipe(map(() => 'silence' as const)),
       patientTimer(timeoutMs, scheduler).pipe(map(() => 'timeout' as const)),
     );
     const begin$ = answered?.reason === 'beep' ? of<LeftMessage['after']>('beep') : waited$.pipe(take(1));
@@ -121,12 +121,16 @@ function isEnd({ type }: VoiceEvent): boolean {
   return type === 'call.ended' || type === 'session.closed';
 }
 
-/** Emits after a silence of this length. */
-function silence(events$: Observable<VoiceEvent>, ms: number, scheduler: SchedulerLike): Observable<unknown> {
-  return events$.pipe(
-    filter(({ type }) => type === 'user.state' || type === 'transcript.interim' || type === 'transcript.final'),
-    scan((isSpeaking, event) => (event.type === 'user.state' ? event.state === 'speaking' : isSpeaking), false),
-    startWith(false),
+/** Emits after a silence of this length. Somebody may be speaking already. */
+function silence(
+  { state$, events$ }: Pick<Pipeline, 'events$' | 'state$'>,
+  ms: number,
+  scheduler: SchedulerLike,
+): Observable<unknown> {
+  const words$ = events$.pipe(filter(({ type }) => type === 'transcript.interim' || type === 'transcript.final'));
+  const voice$ = state$.pipe(filter(({ type }) => type === 'user.state'));
+  return concat(of(undefined), merge(voice$, words$)).pipe(
+    scan((isSpeaking, event) => (event?.type === 'user.state' ? event.state === 'speaking' : isSpeaking), false),
     switchMap((isSpeaking) => (isSpeaking ? NEVER : patientTimer(ms, scheduler))),
   );
 }
