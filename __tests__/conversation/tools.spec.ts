@@ -137,6 +137,20 @@ describe('tools', () => {
     expect(one).toBe(two);
   });
 
+  it('run in virtual time with a JSON Schema, and not at all with arguments that do not fit it', () => {
+    const ran: unknown[] = [];
+    const weather: Tool = {
+      name: 'weather',
+      parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+      execute: (args) => ran.push(args),
+    };
+    const answer = calling(call('weather', { city: 'Rome' }), call('weather', { city: 4 }, 'other'));
+    const { llm, events } = test([weather], { llm: { answer } });
+    expect(ran).toEqual([{ city: 'Rome' }]);
+    expect(ofType(events, 'tool.error')).toHaveLength(1);
+    expect(llm.requests[1]?.messages.at(-1)?.content).toMatch(/do not fit the schema.*"string"/);
+  });
+
   it('cannot flood the model (F61)', () => {
     const { llm } = test([{ name: 'flood', execute: () => 'x'.repeat(10_000_000) }]);
     expect(llm.requests[1]?.messages.at(-1)?.content.length).toBeLessThan(20_000);

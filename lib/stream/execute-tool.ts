@@ -21,7 +21,7 @@ export function executeTool(
 ): Observable<unknown> {
   if (call.args === undefined) throw new Error('the arguments are not valid JSON');
   const { parameters, schema } = tool;
-  const fits$ = parameters ? defer(() => checkAgainstJsonSchema(call.args, parameters)) : of(undefined);
+  const fits$ = parameters ? checked(call.args, parameters) : of(undefined);
   const context = { ...given, toolCallId: call.id, idempotencyKey: call.id };
   return fits$.pipe(
     switchMap(() =>
@@ -45,22 +45,35 @@ function valueOf(result: StandardSchemaV1.Result<unknown>): unknown {
   throw new Error(`the arguments are not valid: ${result.issues.map(({ message }) => message).join('; ')}`);
 }
 
+type JsonSchemaModule = Pick<typeof jsonSchema, 'Validator'>;
+
 /** Kept, because importing it again takes another turn of the event loop. */
-let validator: Promise<Pick<typeof jsonSchema, 'Validator'>> | undefined;
+let validator: Promise<JsonSchemaModule> | undefined;
+/** The same, once it is there: in virtual time, promises never resolve. */
+let loaded: JsonSchemaModule | undefined;
 
 /** The validator is loaded with the first call: most applications never need it. */
-export function loadValidator(): Promise<Pick<typeof jsonSchema, 'Validator'>> {
-  validator ??= import('@cfworker/json-schema').catch((cause: unknown) => {
+export function loadValidator(): Promise<JsonSchemaModule> {
+  validator ??= import('@cfworker/json-schema').then(useValidator, (cause: unknown) => {
     validator = undefined;
     throw cause;
   });
   return validator;
 }
 
-async function checkAgainstJsonSchema(args: unknown, schema: JsonSchema): Promise<void> {
-  const { Validator } = await loadValidator();
-  const { valid, errors } = new Validator(schema, '2020-12', false).validate(args);
-  if (valid) return;
-  const faults = errors.map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`);
-  throw new Error(`the arguments do not fit the schema: ${faults.slice(0, 5).join('; ')}`);
+/** Hands over the validator, so that it need not be loaded. */
+export function useValidator(module: JsonSchemaModule): JsonSchemaModule {
+  loaded = module;
+  return module;
+}
+
+function checked(args: unknown, schema: JsonSchema): Observable<unknown> {
+  return defer(() => (loaded ? of(loaded) : loadValidator())).pipe(
+    map(({ Validator }) => {
+      const { valid, errors } = new Validator(schema, '2020-12', false).validate(args);
+      if (valid) return;
+      const faults = errors.map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`);
+      throw new Error(`the arguments do not fit the schema: ${faults.slice(0, 5).join('; ')}`);
+    }),
+  );
 }

@@ -1,3 +1,4 @@
+import * as jsonSchema from '@cfworker/json-schema';
 import { Subject, tap } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { SpeechEvent, TranscriptionResult, VoiceActivity } from '../core/roles.ts';
@@ -7,6 +8,7 @@ import type { ConversationPorts } from '../conversation/conversation-ports.ts';
 import { conversation } from '../conversation/model-conversation.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 import { History } from '../conversation/history.ts';
+import { useValidator } from '../stream/execute-tool.ts';
 import { FakeLLM, FakeOutput, FakeSTT, FakeTTS, type FakeLLMConfig, type FakeTTSConfig } from './fakes.ts';
 import { audioToText } from './text-audio.ts';
 
@@ -62,6 +64,7 @@ export interface VoiceTestResult {
  */
 export function voiceTest(options: VoiceTestOptions): VoiceTestResult {
   const testScheduler = new TestScheduler(() => undefined);
+  useValidator(jsonSchema);
   return testScheduler.run(({ flush }) => {
     const { steps, untilMs = 60_000, history = new History(), reportsSpeechEnd = true, ...given } = options;
     const { vad = false, stt = {}, ...rest } = given;
