@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { dial, type PhoneCaller } from './phone-caller.ts';
-import { member, numberOption, UsageError } from './validate.ts';
+import { numberOption, UsageError } from './command-line.ts';
+import { member } from './validate.ts';
 
 const help = `A caller for your phone server: calls it on Twilio's wire, says the lines, and prints what it hears.
 It speaks and understands the sandbox's tones: run the server with \`rxvoice sandbox\`.

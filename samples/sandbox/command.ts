@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { parseArgs } from 'node:util';
 import { startSandbox, type Sandbox, type VendorName } from './index.ts';
-import { member, numberOption, UsageError } from './validate.ts';
+import { numberOption, UsageError } from './command-line.ts';
+import { member } from './validate.ts';
 
 const help = `The sandbox: the vendors' services on this machine, on their own wires, without keys.
 

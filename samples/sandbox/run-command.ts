@@ -1,6 +1,7 @@
 import { runCall } from './call-command.ts';
 import { runSandbox } from './command.ts';
-import { member, UsageError } from './validate.ts';
+import { UsageError } from './command-line.ts';
+import { member } from './validate.ts';
 
 const help = `rxvoice sandbox [--help]: the vendors' services on this machine, without keys
 rxvoice call [--help]:    a caller for your phone server, on the sandbox`;

@@ -16,16 +16,6 @@ export function textMember(value: unknown, name: string): string {
   return typeof found === 'string' ? found : '';
 }
 
-/** What is wrong with a command line, to be said in a line. */
-export class UsageError extends Error {}
-
-/** A number of the command line. */
-export function numberOption(name: string, text: string, max: number = Number.MAX_SAFE_INTEGER): number {
-  const value = text.trim() === '' ? NaN : Number(text);
-  if (value >= 0 && value <= max) return value;
-  throw new UsageError(`--${name} takes a number from 0${max < 1e6 ? ` to ${max}` : ''}, not "${text}"`);
-}
-
 const expected = (path: string, what: string): string => `${path} must be ${what}`;
 
 export const string: Check = (value, path) => (typeof value === 'string' ? undefined : expected(path, 'a string'));
