@@ -8,16 +8,11 @@ import type { Tool } from '../core/tools.ts';
 import type { SayOptions, SendOptions } from '../conversation/commands.ts';
 import type { AgentProfile, AnswerOptions, Voices } from '../conversation/conversation-options.ts';
 import type { HistoryOptions } from '../conversation/history.ts';
-import {
-  changeable,
-  refused,
-  type ChangeableOption,
-  type PipelineOptions,
-  type PipelineUpdate,
-} from './pipeline-options.ts';
+import { changeable, refused, type PipelineOptions, type PipelineUpdate } from './pipeline-options.ts';
 import type { AnyProvider } from './roles.ts';
 
 const duration: ConfigRule = { min: 0, max: Infinity };
+const count: ConfigRule = { min: 0, max: Infinity };
 
 /** The thresholds of a barge-in, in any group. */
 const thresholds = (group: string): ConfigRules => ({
@@ -55,8 +50,8 @@ const rules: ConfigRules = {
   followLanguage: { type: 'boolean' },
   'timeouts.hookMs': duration,
   'preflight.stableInterimMs': duration,
-  'history.maxTurns': duration,
-  'history.maxTokens': duration,
+  'history.maxTurns': count,
+  'history.maxTokens': count,
   'endpointing.minMs': duration,
   'endpointing.maxMs': duration,
   'endpointing.maxTurnMs': duration,
@@ -106,6 +101,8 @@ const groups: Readonly<Record<string, readonly string[]>> = {
 };
 
 const isText = (value: unknown): boolean => typeof value === 'string';
+const isBoolean = (value: unknown): boolean => typeof value === 'boolean';
+const isFunction = (value: unknown): boolean => typeof value === 'function';
 const isGroup = (value: unknown): boolean => asObject(value) !== undefined;
 const isTransform = (value: unknown): boolean => {
   const { start, answer, input } = asObject(value) ?? {};
@@ -117,25 +114,30 @@ const isTool = (value: unknown): boolean => {
 };
 
 /** For each option: its requirement in words, and a check of it. */
-const kinds: Readonly<Partial<Record<ChangeableOption, readonly [string, (value: unknown) => boolean]>>> = {
+const kinds: Readonly<Partial<Record<keyof PipelineOptions, readonly [string, (value: unknown) => boolean]>>> = {
   systemPrompt: ['a text', isText],
   greeting: ['a text', isText],
   tools: ['an array of tools, each with a name and execute()', (value) => Array.isArray(value) && value.every(isTool)],
   turnTaking: ['an object', isGroup],
-  endpointing: ['a strategy or an object', (value) => typeof value === 'function' || isGroup(value)],
-  onUnclear: ['a function', (value) => typeof value === 'function'],
+  endpointing: ['a strategy or an object', (value) => isFunction(value) || isGroup(value)],
+  onUnclear: ['a function', isFunction],
   bargeIn: [
     "true, false, 'immediate' or an object",
-    (value) => typeof value === 'boolean' || value === 'immediate' || isGroup(value),
+    (value) => isBoolean(value) || value === 'immediate' || isGroup(value),
   ],
-  preflight: ['true, false or an object', (value) => typeof value === 'boolean' || isGroup(value)],
-  listening: ['a function, or an array of them', (value) => [value].flat().every((each) => typeof each === 'function')],
-  onUserTurn: ['a function', (value) => typeof value === 'function'],
+  preflight: ['true, false or an object', (value) => isBoolean(value) || isGroup(value)],
+  listening: ['a function, or an array of them', (value) => [value].flat().every(isFunction)],
+  onUserTurn: ['a function', isFunction],
   answer: ['an object', isGroup],
   timeouts: ['an object', isGroup],
   text: ['an array of transforms such as markdown()', (value) => Array.isArray(value) && value.every(isTransform)],
   locale: ['a BCP 47 language such as en-US', isLocale],
   agent: ['a text', isText],
+  history: ['a History, or options of one', isGroup],
+  hearing: ['a function', isFunction],
+  vad: ['a voice detector such as energyVad()', isFunction],
+  inputEvents: ['true or false', isBoolean],
+  logger: ['a Logger: write createLogger(console)', (value) => isFunction(asObject(value)?.['scope'])],
 };
 
 /**
@@ -150,17 +152,9 @@ export function assertOptions(options: PipelineOptions, changes: PipelineUpdate 
   const unknown = misspelt(options);
   if (unknown !== undefined) throw refused(unknown);
   for (const [key, [what, fits]] of Object.entries(kinds)) {
-    const value = options[key as keyof typeof kinds];
+    const value: unknown = options[key as keyof typeof kinds];
     if (value !== undefined && !fits(value)) throw refused(`${key} must be ${what}`);
   }
-  const { hearing, vad, inputEvents, history, logger } = options;
-  if (hearing !== undefined && typeof hearing !== 'function') throw refused('hearing must be a function');
-  if (vad !== undefined && typeof vad !== 'function') throw refused('vad must be a voice detector such as energyVad()');
-  if (inputEvents !== undefined && typeof inputEvents !== 'boolean') throw refused('inputEvents must be true or false');
-  if (logger !== undefined && typeof asObject(logger)?.['scope'] !== 'function') {
-    throw refused('logger must be a Logger: write createLogger(console)');
-  }
-  if (history !== undefined && !isGroup(history)) throw refused('history must be a History, or options of one');
   const problem =
     configProblem(options, rules) ?? phrases(options) ?? ofTools(options) ?? agentsAndVoices(options, changes);
   if (problem !== undefined) throw refused(problem);

@@ -16,13 +16,13 @@ export type Queue = readonly Outgoing[];
 /** Frames of 20 ms kept, 10 s, and as many commands. */
 const maxLength = 500;
 
-/** Adds messages; of audio and of commands, the oldest go when there are too many: one never displaces the other. */
+/** Adds messages. When there are too many frames, or too many commands, the oldest of them go. */
 export function queued(queue: Queue, messages: Queue): Queue {
   const all = [...queue, ...messages];
   if (all.length <= maxLength) return all;
-  const frames = all.filter(({ isAudio }) => isAudio).length;
-  let [oldFrames, oldCommands] = [frames - maxLength, all.length - frames - maxLength];
-  return all.filter(({ isAudio }) => (isAudio ? oldFrames-- : oldCommands--) <= 0);
+  const newest = (isOne: (each: Outgoing) => boolean): Queue => all.filter(isOne).slice(-maxLength);
+  const kept = new Set([...newest(({ isAudio }) => isAudio), ...newest(({ isAudio }) => !isAudio)]);
+  return all.filter((each) => kept.has(each));
 }
 
 /** Without what has arrived: the microphone's audio up to a position, and the commands before it that were sent. */
@@ -30,7 +30,7 @@ export function unacknowledged(queue: Queue, position: number): Queue {
   return queue.filter(({ end, isAudio, isSent = false }) => end > position || (!isAudio && !isSent));
 }
 
-/** Another socket needs all that has not arrived: without the audio before it, no command has. */
+/** All that the server has not acknowledged is sent again on another socket. */
 export function unsent(queue: Queue): Queue {
   return queue.map((each) => (each.isSent ? { ...each, isSent: false } : each));
 }
