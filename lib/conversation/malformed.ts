@@ -34,7 +34,7 @@ const typed =
   (event) =>
     ownEntry(checks, asString(event['type']))?.(event) ?? false;
 
-/** Bytes of any realm, since test environments have Uint8Arrays of their own; the length of other views is no size. */
+/** Bytes of any realm: test environments have a Uint8Array of their own. Other views count samples, not bytes. */
 const isBytes = (data: unknown): boolean => ArrayBuffer.isView(data) && Reflect.get(data, 'BYTES_PER_ELEMENT') === 1;
 
 const isChunk: Check = ({ data, metadata, utteranceId }) =>

@@ -137,7 +137,7 @@ function modelAndVoice(ports: ConversationPorts, sources: AnswerSources, shared:
   };
 }
 
-/** An error of the application's text, told as such. */
+/** Says that it was the application's text that failed. */
 function ofSaid(error: unknown): unknown {
   if (VoiceError.is(error)) return error;
   return new VoiceError(`the text given to say() failed: ${messageOf(error)}`, { code: 'internal', cause: error });

@@ -41,7 +41,7 @@ export interface SpeechRequest {
    * which audio it returned.
    *
    * @param playedMs - How much of the audio was heard so far.
-   * @param sources - Ended first, right after the output is silent: the voice, and what it speaks.
+   * @param sources - Takes what a cut ends right after the output: the voice, then the model.
    */
   synthesize(script: Script, playedMs: () => number, sources: Subscription): Observable<AudioChunk | 'piece'>;
   /** Nothing is audible, and no event is emitted, before this emits; it replays. */
@@ -123,7 +123,7 @@ export function speech(
     const envelope = { speechId: id, ...turn };
     const script = new Script(context.pace);
     const ofVoice = (provider: string = voice.name): Envelope => ({ speechId: id, ...turn, role: 'tts', provider });
-    // What a cut ends first, ahead of the streams around it.
+    // A cut ends these first: the streams around them are many.
     const playing = new Subscription();
     const sources = new Subscription();
     const playback = new Subscription();

@@ -63,6 +63,7 @@ export function synthesizeText(
 ): SpeechRequest['synthesize'] {
   const { scheduler, validate } = context;
   return (script, playedMs, sources) => {
+    // There before the model, so the voice is told first.
     const voices = new Subscription();
     sources.add(voices);
     let speaking: SpokenRound['agent'] | undefined;

@@ -49,7 +49,7 @@ type JsonSchemaModule = Pick<typeof jsonSchema, 'Validator'>;
 
 /** Kept, because importing it again takes another turn of the event loop. */
 let validator: Promise<JsonSchemaModule> | undefined;
-/** The same, once it is there: in virtual time, promises never resolve. */
+/** The same, once it is there: virtual time waits for no promise. */
 let loaded: JsonSchemaModule | undefined;
 
 /** The validator is loaded with the first call: most applications never need it. */
