@@ -63,12 +63,15 @@ const declarations = {
   },
 };
 
-/** Node's ES modules are names for its CommonJS files: `import` and `require` share one copy of each class. */
+/**
+ * Node's ES modules are names for its CommonJS files: `import` and `require` share one copy of each class. A vendor's
+ * entry, which is nothing but names, has none: Node imports the CommonJS file itself.
+ */
 const nodeEntries = {
   name: 'node-entries',
   generateBundle(_options, bundle) {
     for (const { isEntry: entry, fileName, exports: names } of Object.values(bundle)) {
-      if (!entry || fileName.startsWith('transport/')) continue;
+      if (!entry || /^(?:transport|vendors)\//.test(fileName)) continue;
       const path = posix.relative(posix.join('node', posix.dirname(fileName)), fileName);
       const source = `export { ${names.join(', ')} } from '${path}';\n`;
       this.emitFile({ type: 'asset', fileName: `node/${fileName.replace('.cjs', '.js')}`, source });
@@ -114,7 +117,7 @@ const command = {
 /** Small files that pages load anyway are behind one: a page that uses one of them gets all. */
 const behindOne = {
   core: /^(?:core|stream)\//,
-  audio: /^audio\/(?:channels|concat|formats|frame-splitter|levels|pcm-carry)\.js$/,
+  audio: /^audio\/(?:channels|accepted|concat|formats|frame-splitter|levels|pcm-carry)\.js$/,
 };
 function behindOf(file) {
   const [one] = Object.keys(behindOne).filter((each) => behindOne[each].test(file));

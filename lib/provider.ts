@@ -1,19 +1,13 @@
 // What the author of a provider needs beside `rxvoice`: the base classes of the roles, the runners of their wires, and the
 // tools that the library's own providers use.
 export { decodeBase64, encodeBase64 } from './core/base64.ts';
-export {
-  configProblem,
-  wireParameters,
-  type ConfigRule,
-  type ConfigRules,
-  type RulesOf,
-  type WireValue,
-} from './core/config-rule.ts';
+export { configProblem, type ConfigRule, type ConfigRules, type RulesOf, type WireValue } from './core/config-rule.ts';
 export { messageOf } from './core/errors.ts';
 export { missingPackage } from './core/optional-peer.ts';
 export { redact, redactUrl } from './core/redact.ts';
 export type { Query, SocketCredentials, TransportOptions } from './core/remote-provider.ts';
 export type { RetiringModel } from './core/retirement.ts';
+export { wireParameters } from './core/wire-parameters.ts';
 export { asFatal, createBackoff, isRecoverable, type Backoff } from './stream/backoff.ts';
 export { hasWords, joinWords } from './text/words.ts';
 export type { AwsConfig } from './transport/aws-signer.ts';

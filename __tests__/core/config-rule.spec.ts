@@ -1,4 +1,5 @@
-import { configProblem, wireParameters, type ConfigRule, type RulesOf } from '../../lib/core/config-rule.ts';
+import { configProblem, type ConfigRule, type RulesOf } from '../../lib/core/config-rule.ts';
+import { wireParameters } from '../../lib/core/wire-parameters.ts';
 
 const rules: Readonly<Record<string, ConfigRule>> = {
   voiceId: { required: true },

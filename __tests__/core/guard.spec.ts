@@ -7,10 +7,10 @@ import {
   asObject,
   asObjects,
   oncePerKind,
-  parseJsonObject,
   asString,
   wireWord,
 } from '../../lib/core/guard.ts';
+import { parseJsonObject } from '../../lib/core/parse-json.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 

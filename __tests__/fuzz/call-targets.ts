@@ -2,7 +2,8 @@
 import type { Observable } from 'rxjs';
 import type { AudioChunk } from '../../lib/audio/types.ts';
 import { VoiceError } from '../../lib/core/errors.ts';
-import { asObject, asObjects, parseJsonObject } from '../../lib/core/guard.ts';
+import { asObject, asObjects } from '../../lib/core/guard.ts';
+import { parseJsonObject } from '../../lib/core/parse-json.ts';
 import type { Logger } from '../../lib/core/logger.ts';
 import { AlphaAgent } from '../../lib/providers/agent/alpha-agent.ts';
 import { GammaAgent } from '../../lib/providers/agent/gamma-agent.ts';

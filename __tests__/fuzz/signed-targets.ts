@@ -4,7 +4,7 @@
  */
 import { createHmac } from 'node:crypto';
 import { encodeHex } from '../../lib/core/hex.ts';
-import { parseJsonObject } from '../../lib/core/guard.ts';
+import { parseJsonObject } from '../../lib/core/parse-json.ts';
 import { readMeetingInputDWebhook } from '../../lib/providers/platform/meeting-input-d-webhook.ts';
 import { verifyPhoneSocketBSignature } from '../../lib/providers/platform/phone-socket-b-signature.ts';
 import { verifyPhoneStreamASignature } from '../../lib/providers/platform/phone-stream-a-signature.ts';

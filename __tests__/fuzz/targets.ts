@@ -8,7 +8,7 @@ import { isWav, parseWavHeader } from '../../lib/audio/wav-header.ts';
 import { WavReader } from '../../lib/audio/wav-reader.ts';
 import { decodeBase64, encodeBase64 } from '../../lib/core/base64.ts';
 import { VoiceError } from '../../lib/core/errors.ts';
-import { parseJsonObject } from '../../lib/core/guard.ts';
+import { parseJsonObject } from '../../lib/core/parse-json.ts';
 import { decodeHex, encodeHex } from '../../lib/core/hex.ts';
 import { redact } from '../../lib/core/redact.ts';
 import { chatAnswer } from '../../lib/providers/llm/chat-answer.ts';

@@ -1,4 +1,4 @@
-import { containerOf } from './formats.ts';
+import { containerOf } from './accepted.ts';
 import type { AudioMetadata } from './types.ts';
 
 /** Codecs whose frames can be decoded as they arrive. */

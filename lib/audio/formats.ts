@@ -1,16 +1,10 @@
+import { containerOf } from './accepted.ts';
 import type { AudioEncoding, AudioFormat, AudioMetadata } from './types.ts';
 
 const sampleBytes: Readonly<Partial<Record<AudioEncoding, number>>> = { linear16: 2, linear32: 4, mulaw: 1, alaw: 1 };
 
 /** Silence where it is not zero bytes (ITU-T G.711: the positive value nearest to zero). */
 const silenceBytes: Readonly<Partial<Record<AudioEncoding, number>>> = { mulaw: 0xff, alaw: 0xd5 };
-
-/** Containers that add nothing to the encoding: an MP3 file is a run of MP3 frames. */
-const ownFraming: Readonly<Partial<Record<AudioEncoding, AudioMetadata['container']>>> = {
-  mp3: 'mp3',
-  flac: 'flac',
-  aac: 'adts',
-};
 
 /** The part of a format needed to count samples. */
 export type PcmFormat = Pick<AudioMetadata, 'encoding' | 'sampleRate' | 'channels'>;
@@ -82,14 +76,6 @@ export function silence(metadata: PcmFormat, ms: number): Uint8Array<ArrayBuffer
   return new Uint8Array(bytesForMs(ms, metadata)).fill(silenceByte(metadata.encoding));
 }
 
-/** The effective container; `raw` where it adds nothing to the encoding. */
-export function containerOf(
-  metadata: Pick<AudioMetadata, 'encoding' | 'container'>,
-): NonNullable<AudioMetadata['container']> {
-  const { container = 'raw', encoding } = metadata;
-  return container === ownFraming[encoding] ? 'raw' : container;
-}
-
 /** Whether bytes of one format can be used as the other. */
 export function sameFormat(a: AudioMetadata, b: AudioMetadata): boolean {
   if (a === b) return true;
@@ -118,25 +104,6 @@ export function describeFormats(formats: readonly AudioFormat[]): string {
     return `${encoding} at ${rates} (${layout})`;
   });
   return rows.join('; ');
-}
-
-/** The format of samples without their WAV header; other formats unchanged. */
-export function rawFormat(format: AudioMetadata): AudioMetadata {
-  if (format.container !== 'wav') return format;
-  const { encoding, sampleRate, channels, bitDepth } = format;
-  return { encoding, sampleRate, channels, ...(bitDepth !== undefined && { bitDepth }) };
-}
-
-/** Whether a row of accepted formats includes a format. */
-export function takes(format: AudioFormat, metadata: AudioMetadata): boolean {
-  const { encoding, sampleRates, channels = [1], containers = ['raw'] } = format;
-  const wanted = containers.map((container) => containerOf({ encoding, container }));
-  return (
-    encoding === metadata.encoding &&
-    (sampleRates?.includes(metadata.sampleRate) ?? true) &&
-    channels.includes(metadata.channels) &&
-    wanted.includes(containerOf(metadata))
-  );
 }
 
 /** The format of audio that nobody described: the first that is accepted. Default: linear16 at 16 kHz, mono. */

@@ -1,21 +1,19 @@
 export * from './types.ts';
+export { containerOf, rawFormat, takes } from './accepted.ts';
 export {
   bytesForMs,
   bytesPerMs,
   bytesPerSample,
   canResample,
-  containerOf,
   describeFormat,
   describeFormats,
   durationMs,
   firstOf,
   frameBytes,
   isPcmLike,
-  rawFormat,
   sameFormat,
   silence,
   silenceByte,
-  takes,
   type PcmFormat,
 } from './formats.ts';
 export * from './samples.ts';

@@ -1,4 +1,5 @@
-import { bytesPerSample, canResample, containerOf, isPcmLike, takes } from './formats.ts';
+import { containerOf, takes } from './accepted.ts';
+import { bytesPerSample, canResample, isPcmLike } from './formats.ts';
 import type { AudioFormat, AudioMetadata } from './types.ts';
 
 /** How audio gets from a source to a sink. */

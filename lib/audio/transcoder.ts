@@ -1,6 +1,7 @@
 import { mixChannels } from './channels.ts';
 import { concatBytes } from './concat.ts';
-import { containerOf, describeFormat, frameBytes, isPcmLike, sameFormat } from './formats.ts';
+import { containerOf } from './accepted.ts';
+import { describeFormat, frameBytes, isPcmLike, sameFormat } from './formats.ts';
 import { isConvertible } from './negotiate.ts';
 import { PcmCarry } from './pcm-carry.ts';
 import type { ResamplerQuality } from './filter-bank.ts';

@@ -1,4 +1,5 @@
-import { bytesPerSample, containerOf, frameBytes } from './formats.ts';
+import { containerOf } from './accepted.ts';
+import { bytesPerSample, frameBytes } from './formats.ts';
 import type { AudioEncoding, AudioMetadata } from './types.ts';
 
 /** What the start of a stream turned out to be. */

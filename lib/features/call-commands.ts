@@ -1,4 +1,5 @@
-import { asBoolean, asObject, asString, parseJsonObject, type WireObject } from '../core/guard.ts';
+import { asBoolean, asObject, asString, type WireObject } from '../core/guard.ts';
+import { parseJsonObject } from '../core/parse-json.ts';
 import { messageOf } from '../core/errors.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import type { CallCommand, CommandReply, CommandedChanges } from './call-sink.ts';

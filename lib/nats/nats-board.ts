@@ -24,7 +24,8 @@ import {
 } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import { messageOf } from '../core/errors.ts';
-import { asNumber, asObject, asString, parseJsonObject } from '../core/guard.ts';
+import { asNumber, asObject, asString } from '../core/guard.ts';
+import { parseJsonObject } from '../core/parse-json.ts';
 import type { CallCommand, CallEvent, CallSide, CommandReply } from '../features/call-sink.ts';
 import { fromAsync } from '../stream/bridge.ts';
 import { keepRetrying } from '../stream/keep-retrying.ts';

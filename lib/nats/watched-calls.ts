@@ -1,5 +1,6 @@
 import type { KvWatchEntry } from '@nats-io/kv';
-import { asNumber, asObject, asString, parseJsonObject } from '../core/guard.ts';
+import { asNumber, asObject, asString } from '../core/guard.ts';
+import { parseJsonObject } from '../core/parse-json.ts';
 import type { ListedCall } from '../features/call-sink.ts';
 
 /** A call of some machine. */

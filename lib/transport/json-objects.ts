@@ -1,5 +1,6 @@
 import { connect, filter, map, of, startWith, switchMap, take, type Observable, type OperatorFunction } from 'rxjs';
-import { asObject, parseJsonObject, type WireObject } from '../core/guard.ts';
+import { asObject, type WireObject } from '../core/guard.ts';
+import { parseJsonObject } from '../core/parse-json.ts';
 import { readJson, type HttpResponse } from './http.ts';
 import { sse } from './sse.ts';
 

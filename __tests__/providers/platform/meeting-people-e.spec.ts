@@ -1,5 +1,6 @@
 /** Slow: every mutation of what a data channel says. */
-import { asObject, asObjects, parseJsonObject, type WireObject } from '../../../lib/core/guard.ts';
+import { asObject, asObjects, type WireObject } from '../../../lib/core/guard.ts';
+import { parseJsonObject } from '../../../lib/core/parse-json.ts';
 import { MeetingPeopleE, sessionStatuses } from '../../../lib/providers/platform/meeting-people-e.ts';
 import { readStatsWanted, statsSections } from '../../../lib/providers/platform/meeting-peer-e.ts';
 import { frame, generator, mutate } from '../../conformance/mutations.ts';

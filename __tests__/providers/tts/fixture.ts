@@ -1,4 +1,4 @@
-import { defer, EMPTY, filter, type Observable, type ObservableInput } from 'rxjs';
+import { defer, EMPTY, filter, Subject, type Observable, type ObservableInput } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../../lib/audio/types.ts';
 import { VoiceError } from '../../../lib/core/errors.ts';
 import type { Logger } from '../../../lib/core/logger.ts';
@@ -7,7 +7,12 @@ import type { SpokenWord, TTSProvider } from '../../../lib/core/roles.ts';
 import { RemoteTTS } from '../../../lib/providers/tts/remote-tts.ts';
 import { byRequests, type RequestVoice } from '../../../lib/providers/tts/requests/by-requests.ts';
 import type { RequestTTSConfig } from '../../../lib/providers/tts/requests/request-wire.ts';
-import { isAudible, SynthesisOutputs, type SynthesisCallbacks } from '../../../lib/providers/tts/synthesis-outputs.ts';
+import {
+  isAudible,
+  SynthesisOutputs,
+  type SynthesisCallbacks,
+  type SynthesisStreams,
+} from '../../../lib/providers/tts/synthesis-outputs.ts';
 import { assembleUtterance, type SynthesisEvent, type UtteranceOptions } from '../../../lib/providers/tts/utterance.ts';
 import type { RemoteVoice, TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
 import type { Markup } from '../../../lib/text/markup.ts';
@@ -34,20 +39,22 @@ export class FakeTTS extends RemoteProvider<TTSConfig> implements TTSProvider {
   /** What each synthesis's service gives. */
   wire: (text$: Observable<string>) => Observable<SynthesisEvent> = () => EMPTY;
   #callbacks: SynthesisCallbacks = { onAudio: undefined, onMetadata: undefined };
+  readonly #streams: SynthesisStreams = { audio$: new Subject(), metadata$: new Subject(), words$: new Subject() };
   readonly #outputs = new SynthesisOutputs({
     provider: 'FakeTTS',
+    streams: this.#streams,
     callbacks: () => this.#callbacks,
     report: (error) => this.report(error),
   });
 
   get audio$(): Observable<AudioChunk> {
-    return this.#outputs.audio$;
+    return this.#streams.audio$;
   }
   get metadata$(): Observable<AudioMetadata> {
-    return this.#outputs.metadata$;
+    return this.#streams.metadata$;
   }
   get words$(): Observable<SpokenWord> {
-    return this.#outputs.words$;
+    return this.#streams.words$;
   }
   onAudio(onAudio: SynthesisCallbacks['onAudio']): void {
     this.#callbacks = { ...this.#callbacks, onAudio };

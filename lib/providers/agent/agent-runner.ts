@@ -14,7 +14,7 @@ import {
 import { bytesForMs } from '../../audio/formats.ts';
 import type { AudioMetadata } from '../../audio/types.ts';
 import { VoiceError, type VoiceErrorOptions } from '../../core/errors.ts';
-import { parseJsonObject } from '../../core/guard.ts';
+import { parseJsonObject } from '../../core/parse-json.ts';
 import type { TransportOptions } from '../../core/remote-provider.ts';
 import type { AgentHeard, AgentText, ConnectionEvent } from '../../core/roles.ts';
 import { merge } from '../../stream/merge.ts';

@@ -1,14 +1,6 @@
 import type { VoiceErrorCode } from '../../core/errors.ts';
-import {
-  asNumber,
-  asObject,
-  asObjects,
-  asString,
-  ownEntry,
-  parseJsonObject,
-  wireWord,
-  type WireObject,
-} from '../../core/guard.ts';
+import { asNumber, asObject, asObjects, asString, ownEntry, wireWord, type WireObject } from '../../core/guard.ts';
+import { parseJsonObject } from '../../core/parse-json.ts';
 import type { AgentLatency } from '../../core/roles.ts';
 import {
   listOf,

@@ -1,12 +1,5 @@
-import {
-  asNumber,
-  asObject,
-  asObjects,
-  asString,
-  parseJsonObject,
-  wireWord,
-  type WireObject,
-} from '../../core/guard.ts';
+import { asNumber, asObject, asObjects, asString, wireWord, type WireObject } from '../../core/guard.ts';
+import { parseJsonObject } from '../../core/parse-json.ts';
 import type { TokenUsage } from '../../core/messages.ts';
 import type { AgentFunctionCall } from '../../core/roles.ts';
 import type { AgentEffect } from './agent-wire.ts';

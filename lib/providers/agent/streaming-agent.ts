@@ -1,5 +1,6 @@
 import { filter, map, ReplaySubject, Subject, type Observable } from 'rxjs';
-import { describeFormat, describeFormats, durationMs, sameFormat, takes } from '../../audio/formats.ts';
+import { takes } from '../../audio/accepted.ts';
+import { describeFormat, describeFormats, durationMs, sameFormat } from '../../audio/formats.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { configProblem } from '../../core/config-rule.ts';
 import { oncePerKind } from '../../core/guard.ts';

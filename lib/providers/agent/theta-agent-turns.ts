@@ -1,13 +1,6 @@
 import { decodeBase64 } from '../../core/base64.ts';
-import {
-  asNumber,
-  asObject,
-  asObjects,
-  asString,
-  parseJsonObject,
-  wireWord,
-  type WireObject,
-} from '../../core/guard.ts';
+import { asNumber, asObject, asObjects, asString, wireWord, type WireObject } from '../../core/guard.ts';
+import { parseJsonObject } from '../../core/parse-json.ts';
 import type { TokenUsage } from '../../core/messages.ts';
 import type { AgentText } from '../../core/roles.ts';
 import { settingsId, thetaErrorKind, thetaFailures } from '../theta-realtime.ts';

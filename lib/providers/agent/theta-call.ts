@@ -1,7 +1,8 @@
 import { durationMs } from '../../audio/formats.ts';
 import { int16View } from '../../audio/samples.ts';
 import { encodeBase64 } from '../../core/base64.ts';
-import { asObject, asObjects, asString, parseJsonObject, type WireObject } from '../../core/guard.ts';
+import { asObject, asObjects, asString, type WireObject } from '../../core/guard.ts';
+import { parseJsonObject } from '../../core/parse-json.ts';
 import type { Step } from '../../stream/fold.ts';
 
 /**

@@ -19,7 +19,8 @@ import {
 import type { AudioMetadata } from '../../audio/types.ts';
 import { decodeBase64 } from '../../core/base64.ts';
 import { VoiceError } from '../../core/errors.ts';
-import { asString, parseJsonObject, type WireObject } from '../../core/guard.ts';
+import { asString, type WireObject } from '../../core/guard.ts';
+import { parseJsonObject } from '../../core/parse-json.ts';
 import type { TransportOptions } from '../../core/remote-provider.ts';
 import { closeContext, keepRunning, openContext } from '../../playback/audio-context.ts';
 import { resource } from '../../playback/resource.ts';

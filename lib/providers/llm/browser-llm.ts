@@ -1,5 +1,5 @@
 import { defer, Observable, ReplaySubject, Subject, takeUntil, tap } from 'rxjs';
-import { configProblem, wireParameters, type RulesOf } from '../../core/config-rule.ts';
+import { configProblem, type RulesOf } from '../../core/config-rule.ts';
 import { callSafely } from '../../core/application-code.ts';
 import { messageOf } from '../../core/errors.ts';
 import { oncePerKind, type WireObject } from '../../core/guard.ts';
@@ -7,6 +7,7 @@ import type { GenerateOptions, LLMEvent, Message } from '../../core/messages.ts'
 import { missingPackage } from '../../core/optional-peer.ts';
 import { Provider } from '../../core/provider.ts';
 import type { LLMProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
+import { wireParameters } from '../../core/wire-parameters.ts';
 import {
   engineError,
   gpuProblem,

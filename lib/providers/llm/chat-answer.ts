@@ -1,13 +1,5 @@
-import {
-  asArray,
-  asNumber,
-  asObject,
-  asObjects,
-  asString,
-  ownEntry,
-  parseJsonObject,
-  type WireObject,
-} from '../../core/guard.ts';
+import { asArray, asNumber, asObject, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import { parseJsonObject } from '../../core/parse-json.ts';
 import type { FinishReason, TokenUsage } from '../../core/messages.ts';
 import type { ServerSentEvent } from '../../transport/sse.ts';
 import type { AnswerContext, ModelStep, ModelWire } from './model-wire.ts';

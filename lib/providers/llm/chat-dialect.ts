@@ -1,6 +1,7 @@
-import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
 import type { WireObject } from '../../core/guard.ts';
 import type { GenerateOptions, Message, ToolCall, ToolDefinition } from '../../core/messages.ts';
+import { wireParameters } from '../../core/wire-parameters.ts';
 import { answerSchema } from './answer-schema.ts';
 import { chatAnswer, type ChatAnswer } from './chat-answer.ts';
 import type { CallFields, ChatConfig, ChatForm, ChatProfile } from './chat-completions.ts';

@@ -1,4 +1,5 @@
-import { asNumber, asObject, asString, ownEntry, parseJsonObject, type WireObject } from '../../core/guard.ts';
+import { asNumber, asObject, asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import { parseJsonObject } from '../../core/parse-json.ts';
 import type { FinishReason, LLMEvent, TokenUsage } from '../../core/messages.ts';
 import type { ServerSentEvent } from '../../transport/sse.ts';
 import type { ModelStep } from './model-wire.ts';

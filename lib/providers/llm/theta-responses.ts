@@ -1,5 +1,6 @@
 import type { WireObject } from '../../core/guard.ts';
-import { asNumber, asObject, asObjects, asString, ownEntry, parseJsonObject } from '../../core/guard.ts';
+import { asNumber, asObject, asObjects, asString, ownEntry } from '../../core/guard.ts';
+import { parseJsonObject } from '../../core/parse-json.ts';
 import { imageUrl } from '../../core/image-url.ts';
 import type { FinishReason, GenerateOptions, Message, TokenUsage, ToolCall } from '../../core/messages.ts';
 import type { ServerSentEvent } from '../../transport/sse.ts';

@@ -1,12 +1,5 @@
-import {
-  asNumber,
-  asObject,
-  asObjects,
-  asString,
-  parseJson,
-  parseJsonObject,
-  type WireObject,
-} from '../../core/guard.ts';
+import { asNumber, asObject, asObjects, asString, type WireObject } from '../../core/guard.ts';
+import { parseJson, parseJsonObject } from '../../core/parse-json.ts';
 import type { ToolCall } from '../../core/messages.ts';
 
 /** A chat completion's call, as received so far. */

@@ -1,5 +1,6 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
-import { asNumber, asObject, parseJsonObject, asString } from '../../core/guard.ts';
+import { asNumber, asObject, asString } from '../../core/guard.ts';
+import { parseJsonObject } from '../../core/parse-json.ts';
 import { decodeHex } from '../../core/hex.ts';
 import { hexOf, hmacSha256, verifyHmacSha256 } from './hmac.ts';
 import type { MeetingTarget } from './meeting-input-d.ts';

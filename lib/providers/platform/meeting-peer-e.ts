@@ -23,15 +23,8 @@ import {
 } from 'rxjs';
 import type { MeetingPresence } from '../../core/calls.ts';
 import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';
-import {
-  asArray,
-  asNumber,
-  asObject,
-  asObjects,
-  asString,
-  parseJsonObject,
-  type WireObject,
-} from '../../core/guard.ts';
+import { asArray, asNumber, asObject, asObjects, asString, type WireObject } from '../../core/guard.ts';
+import { parseJsonObject } from '../../core/parse-json.ts';
 import { merge } from '../../stream/merge.ts';
 import {
   MeetingPeopleE,

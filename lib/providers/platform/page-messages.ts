@@ -1,4 +1,5 @@
-import { asNumber, asString, ownEntry, parseJsonObject, type WireObject } from '../../core/guard.ts';
+import { asNumber, asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import { parseJsonObject } from '../../core/parse-json.ts';
 import {
   count,
   headerOf,

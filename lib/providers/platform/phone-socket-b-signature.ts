@@ -1,6 +1,7 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import { decodeBase64 } from '../../core/base64.ts';
-import { asNumber, parseJsonObject, asString, type WireObject } from '../../core/guard.ts';
+import { asNumber, asString, type WireObject } from '../../core/guard.ts';
+import { parseJsonObject } from '../../core/parse-json.ts';
 import { bytesOf, hexOf, verifyHmacSha256 } from './hmac.ts';
 
 /** What {@link verifyPhoneSocketBSignature} checks. */

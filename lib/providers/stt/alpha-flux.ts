@@ -1,8 +1,9 @@
-import { type ConfigRules, wireParameters } from '../../core/config-rule.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
 import { type WireObject, asArray, asNumber, asString, ownEntry, wireWord } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { Query } from '../../core/remote-provider.ts';
 import type { SpeechEvent } from '../../core/roles.ts';
+import { wireParameters } from '../../core/wire-parameters.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import {
   type ResultKind,

@@ -1,8 +1,9 @@
 import { describeFormat } from '../../audio/formats.ts';
-import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
 import { asArray, asNumber, asObject, asObjects, asString, wireWord, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { Query } from '../../core/remote-provider.ts';
+import { wireParameters } from '../../core/wire-parameters.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import { endless, isEndless, onChannel } from './stt-wire.ts';
 import type { ResultKind, Said, STTContext, STTEffect, STTReader, STTStep, STTWire } from './stt-wire.ts';

@@ -14,7 +14,8 @@ import {
   type ObservableInput,
   type Subscription,
 } from 'rxjs';
-import { bytesForMs, describeFormat, firstOf, takes } from '../../audio/formats.ts';
+import { takes } from '../../audio/accepted.ts';
+import { bytesForMs, describeFormat, firstOf } from '../../audio/formats.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { VoiceError } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/guard.ts';

@@ -1,8 +1,9 @@
-import { type ConfigRule, wireParameters } from '../../core/config-rule.ts';
+import type { ConfigRule } from '../../core/config-rule.ts';
 import { type WireObject, asNumber, asObjects, asString, ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { Query } from '../../core/remote-provider.ts';
 import { primaryLanguage } from '../../core/wire-names.ts';
+import { wireParameters } from '../../core/wire-parameters.ts';
 import { type NamedEncodings, formatsOf, nameOf } from './named-encodings.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import {

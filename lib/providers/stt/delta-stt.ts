@@ -1,10 +1,11 @@
 import type { AudioMetadata } from '../../audio/types.ts';
-import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
 import { asArray, asNumber, asObjects, asString, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { SocketCredentials } from '../../core/remote-provider.ts';
 import type { Translation } from '../../core/roles.ts';
 import { primaryLanguage } from '../../core/wire-names.ts';
+import { wireParameters } from '../../core/wire-parameters.ts';
 import { deltaSTT } from '../retiring.ts';
 import type { ReconnectingSocketOptions } from '../../transport/reconnecting-socket.ts';
 import { hasText, languageOf, textOf, wordsOf, type Token } from './delta-stt-tokens.ts';

@@ -1,10 +1,11 @@
 import { firstValueFrom, fromEvent, takeUntil } from 'rxjs';
 import { bytesPerMs, frameBytes } from '../../audio/formats.ts';
 import type { AudioEncoding, AudioMetadata } from '../../audio/types.ts';
-import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
 import { asArray, asNumber, asObject, asObjects, asString, wireWord, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import { primaryLanguage } from '../../core/wire-names.ts';
+import { wireParameters } from '../../core/wire-parameters.ts';
 import { httpRequest, readJson } from '../../transport/http.ts';
 import type { SocketRequest, SocketRequestContext } from '../../transport/reconnecting-socket.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';

@@ -1,7 +1,8 @@
-import { wireParameters, type ConfigRule } from '../../core/config-rule.ts';
+import type { ConfigRule } from '../../core/config-rule.ts';
 import { asNumber, asObjects, asString, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import { primaryLanguage } from '../../core/wire-names.ts';
+import { wireParameters } from '../../core/wire-parameters.ts';
 import type { SocketRequest, SocketRequestContext } from '../../transport/reconnecting-socket.ts';
 import { formatsOf, nameOf, type NamedEncodings } from './named-encodings.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';

@@ -1,10 +1,11 @@
 import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { encodeBase64 } from '../../core/base64.ts';
-import { type ConfigRules, wireParameters } from '../../core/config-rule.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
 import { type WireObject, asNumber, asObjects, asString } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { Credential, Query, SocketCredentials } from '../../core/remote-provider.ts';
 import { primaryLanguage } from '../../core/wire-names.ts';
+import { wireParameters } from '../../core/wire-parameters.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import {
   type Failures,

@@ -1,5 +1,6 @@
 import { bytesPerSample, frameBytes, type PcmFormat } from '../../audio/formats.ts';
-import { ownEntry, parseJsonObject, type WireObject } from '../../core/guard.ts';
+import { ownEntry, type WireObject } from '../../core/guard.ts';
+import { parseJsonObject } from '../../core/parse-json.ts';
 import { hexUuid } from '../../core/hex.ts';
 import type { SocketData } from '../../transport/reconnecting-socket.ts';
 

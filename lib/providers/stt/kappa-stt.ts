@@ -1,8 +1,9 @@
 import { azureSpeechUrl, isAzureRegion } from '../../core/azure-region.ts';
-import { type ConfigRules, wireParameters } from '../../core/config-rule.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
 import { type WireObject, asNumber, asObject, asObjects, asString } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { Query } from '../../core/remote-provider.ts';
+import { wireParameters } from '../../core/wire-parameters.ts';
 import type { SocketRequest } from '../../transport/reconnecting-socket.ts';
 import { readUsp, riffHeader, uspAudio, uspId, uspText } from './kappa-stt-messages.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';

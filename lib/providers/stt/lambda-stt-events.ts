@@ -1,4 +1,5 @@
-import { asString, parseJsonObject, type WireObject } from '../../core/guard.ts';
+import { asString, type WireObject } from '../../core/guard.ts';
+import { parseJsonObject } from '../../core/parse-json.ts';
 import { decodeEventStream, encodeEventStream, type EventStreamValue } from '../../transport/event-stream.ts';
 import type { SocketData } from '../../transport/reconnecting-socket.ts';
 import type { Failure, Failures } from './stt-wire.ts';

@@ -1,9 +1,10 @@
 import type { AudioFormat } from '../../audio/types.ts';
-import { wireParameters, type ConfigRules, type WireValue } from '../../core/config-rule.ts';
+import type { ConfigRules, WireValue } from '../../core/config-rule.ts';
 import type { VoiceError } from '../../core/errors.ts';
 import { asNumber, asObject, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { Query } from '../../core/remote-provider.ts';
+import { wireParameters } from '../../core/wire-parameters.ts';
 import type { AwsCredentials } from '../../transport/aws-signature.ts';
 import { AwsSigner } from '../../transport/aws-signer.ts';
 import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';

@@ -1,6 +1,7 @@
 import { endWith, from, ignoreElements, map, tap, type Observable, type ObservableInput } from 'rxjs';
 import { joinBytes } from '../../audio/concat.ts';
-import { bytesForMs, containerOf, durationMs, isPcmLike } from '../../audio/formats.ts';
+import { containerOf } from '../../audio/accepted.ts';
+import { bytesForMs, durationMs, isPcmLike } from '../../audio/formats.ts';
 import { rmsLevel } from '../../audio/levels.ts';
 import { decodeSamples } from '../../audio/samples.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';

@@ -1,13 +1,6 @@
 import { defer, EMPTY, finalize, ReplaySubject, Subject, takeUntil, type Observable, type ObservableInput } from 'rxjs';
-import {
-  describeFormat,
-  describeFormats,
-  durationMs,
-  firstOf,
-  isPcmLike,
-  sameFormat,
-  takes,
-} from '../../audio/formats.ts';
+import { takes } from '../../audio/accepted.ts';
+import { describeFormat, describeFormats, durationMs, firstOf, isPcmLike, sameFormat } from '../../audio/formats.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { configProblem } from '../../core/config-rule.ts';
 import type { VoiceError } from '../../core/errors.ts';

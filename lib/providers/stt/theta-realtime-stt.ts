@@ -1,9 +1,10 @@
 import type { AudioEncoding } from '../../audio/types.ts';
 import { encodeBase64 } from '../../core/base64.ts';
-import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
 import { asNumber, asObject, asObjects, asString, wireWord, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import { primaryLanguage } from '../../core/wire-names.ts';
+import { wireParameters } from '../../core/wire-parameters.ts';
 import { thetaRealtimeSTT } from '../retiring.ts';
 import {
   settingsId,

@@ -1,10 +1,11 @@
 import { type Observable, Subject } from 'rxjs';
 import type { AudioMetadata } from '../../audio/types.ts';
-import { type ConfigRule, type ConfigRules, wireParameters } from '../../core/config-rule.ts';
+import type { ConfigRule, ConfigRules } from '../../core/config-rule.ts';
 import { type WireObject, asNumber, asObject, asString, ownEntry, wireWord } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { TranscribedWord } from '../../core/roles.ts';
 import { primaryLanguage } from '../../core/wire-names.ts';
+import { wireParameters } from '../../core/wire-parameters.ts';
 import { type NamedEncodings, formatsOf, nameOf } from './named-encodings.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import type { SoundEvent, SpeechTranslation, STTNote } from './stt-notes.ts';

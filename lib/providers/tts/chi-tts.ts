@@ -1,10 +1,11 @@
 import { catchError, concatMap, EMPTY, mergeMap, type Observable, of } from 'rxjs';
 import type { AudioMetadata } from '../../audio/types.ts';
-import { type ConfigRules, wireParameters } from '../../core/config-rule.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
 import { messageOf } from '../../core/errors.ts';
 import { asNumber, asObject, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
 import { decodeHex } from '../../core/hex.ts';
 import type { Logger } from '../../core/logger.ts';
+import { wireParameters } from '../../core/wire-parameters.ts';
 import type { HttpErrorFacts } from '../../transport/http-error.ts';
 import type { HttpResponse } from '../../transport/http.ts';
 import { mediaType } from '../../transport/media-type.ts';

@@ -1,9 +1,10 @@
 import { concatMap, EMPTY, of } from 'rxjs';
 import type { AudioMetadata } from '../../audio/types.ts';
 import { decodeBase64 } from '../../core/base64.ts';
-import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
 import { asObject, asString, ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
+import { wireParameters } from '../../core/wire-parameters.ts';
 import { utf8Length } from '../../text/split-text.ts';
 import { isSsml, ssml } from '../../text/ssml.ts';
 import { RemoteTTS } from './remote-tts.ts';

@@ -14,9 +14,9 @@ import {
   tap,
 } from 'rxjs';
 import { silence } from '../../audio/formats.ts';
-import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
+import type { AudioChunk } from '../../audio/types.ts';
 import type { PlaybackEvent } from '../../core/roles.ts';
-import { breaksWhenPaused } from '../../playback/native-voice.ts';
+import { breaksWhenPaused, nativeFormat } from '../../playback/native-voice.ts';
 import { eachEffect, type Step } from '../../stream/fold.ts';
 import { merge } from '../../stream/merge.ts';
 import { nativeUtterance, type NativeUtteranceEvent } from './native-utterance.ts';
@@ -227,9 +227,6 @@ export class NativeSpeaker {
     return (this.#options.scheduler ?? asyncScheduler).now();
   }
 }
-
-/** The format of the placeholder chunks. */
-export const nativeFormat: AudioMetadata = { encoding: 'linear16', sampleRate: 8_000, channels: 1, bitDepth: 16 };
 
 /** Milliseconds per character, a lower bound: alphabetic, and syllabic or longer. */
 const msPerCharacter = 85;

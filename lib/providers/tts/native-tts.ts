@@ -1,23 +1,8 @@
-import {
-  concatMap,
-  defer,
-  filter,
-  firstValueFrom,
-  lastValueFrom,
-  map,
-  Observable,
-  Subject,
-  takeUntil,
-  tap,
-  type ObservableInput,
-  type SchedulerLike,
-} from 'rxjs';
+import { defer, EMPTY, lastValueFrom, Subject, type Observable, type ObservableInput, type SchedulerLike } from 'rxjs';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
-import { nativeVoiceSpeaks$ } from '../../playback/native-voice.ts';
-import { fromInput } from '../../stream/bridge.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
-import { VoiceError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import { Provider } from '../../core/provider.ts';
 import type {
   OutputProvider,
@@ -27,13 +12,9 @@ import type {
   SpokenWord,
   TTSProvider,
 } from '../../core/roles.ts';
-import { nativeFormat, NativeSpeaker, NativeTexts, PlayQueue, type NativePiece } from './native-speaker.ts';
-import { cancelNativeSpeech } from './native-utterance.ts';
-import { chooseNativeVoice, nativeVoiceNamed, nativeVoices, nativeVoicesKnown$ } from './native-voices.ts';
-import { splitText } from '../../text/split-text.ts';
-import { isAudible, SynthesisOutputs } from './synthesis-outputs.ts';
-import type { UtteranceEvent } from './utterance.ts';
-import { spreadWords } from './words/spread-words.ts';
+import { nativeFormat } from '../../playback/native-voice.ts';
+import type { NativePlayer, NativePlayerHost } from './native-player.ts';
+import type { SynthesisStreams } from './synthesis-outputs.ts';
 
 /** Configuration of {@link NativeTTS}. */
 export interface NativeTTSConfig {
@@ -82,20 +63,10 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
   /** Receives their format; set by {@link NativeTTS.onMetadata}. */
   protected metadataCallback: ((metadata: AudioMetadata) => void) | undefined = undefined;
 
-  readonly #outputs: SynthesisOutputs = new SynthesisOutputs({
-    provider: this.name,
-    callbacks: () => ({ onAudio: this.audioCallback, onMetadata: this.metadataCallback }),
-    report: (error) => this.report(error),
-  });
+  readonly #streams: SynthesisStreams = { audio$: new Subject(), metadata$: new Subject(), words$: new Subject() };
   readonly #playback$ = new Subject<PlaybackEvent>();
-  readonly #texts: NativeTexts = new NativeTexts();
-  #speaker: NativeSpeaker | undefined;
-  #lastPositionMs = 0;
-  readonly #queue: PlayQueue = new PlayQueue(
-    (chunk) => this.play([chunk]),
-    (cause) => this.report(VoiceError.from(cause)),
-  );
-  readonly #stopped$ = new Subject<void>();
+  /** What speaks: from `initialize()` on. */
+  #player: NativePlayer | undefined;
   #buffer = '';
 
   constructor(config: NativeTTSConfig = {}, logger?: Logger) {
@@ -104,17 +75,17 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
 
   /** Chunks that represent the text to be spoken. Hot. */
   get audio$(): Observable<AudioChunk> {
-    return this.handOut('audio$', this.#outputs.audio$);
+    return this.handOut('audio$', this.#streams.audio$);
   }
 
   /** Their format. Hot. */
   get metadata$(): Observable<AudioMetadata> {
-    return this.handOut('metadata$', this.#outputs.metadata$);
+    return this.handOut('metadata$', this.#streams.metadata$);
   }
 
   /** When each word sounds, on the clock of `positionMs`. Hot. */
   get words$(): Observable<SpokenWord> {
-    return this.handOut('words$', this.#outputs.words$);
+    return this.handOut('words$', this.#streams.words$);
   }
 
   /** The events of every `play()`. Hot. */
@@ -124,7 +95,7 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
 
   /** Position of the current (or the last) `play()`, based on the words reported by the browser. */
   get positionMs(): number {
-    return this.#speaker?.positionMs ?? this.#lastPositionMs;
+    return this.#player?.positionMs ?? 0;
   }
 
   getMetadata(): AudioMetadata {
@@ -148,12 +119,12 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
 
   /** Whether a chunk is not empty. */
   isAudioReady(chunk: AudioChunk): boolean {
-    return isAudible(chunk);
+    return chunk.data.byteLength > 0;
   }
 
   /** The browser's voices, as far as loaded. */
   getAvailableVoices(): readonly SpeechSynthesisVoice[] {
-    return nativeVoices();
+    return globalThis.speechSynthesis.getVoices();
   }
 
   /** Lets the browser speak later: call it in the handler of a click, a tap or a key. */
@@ -167,97 +138,41 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
   speak(text$: ObservableInput<string>): Observable<AudioChunk> {
     return defer(() => {
       this.assertReady('speak');
-      const utteranceId = this.#outputs.nextId();
-      let endMs = 0;
-      return fromInput(typeof text$ === 'string' ? [text$] : text$).pipe(
-        concatMap((text) => splitText(text, this.maxTextLength)),
-        concatMap((text): UtteranceEvent[] => {
-          const { data, metadata, durationMs } = this.#texts.chunkFor(text, this.config.rate ?? 1);
-          const startMs = endMs;
-          endMs += durationMs;
-          const words = spreadWords(text, startMs, endMs).map((word) => ({ ...word, estimated: true, utteranceId }));
-          return [
-            { type: 'chunk', chunk: { data, utteranceId, ...(startMs === 0 && { metadata }) } },
-            ...words.map((word) => ({ type: 'word' as const, word })),
-          ];
-        }),
-        tap((event) => this.#outputs.publish(event)),
-        filter((event) => event.type === 'chunk'),
-        map(({ chunk }) => chunk),
-      );
+      // What is ready has loaded it.
+      return this.#player?.speak(text$) ?? EMPTY;
     });
   }
 
   /** Speaks the output of {@link NativeTTS.speak}; rejects other audio. Cold: unsubscribing silences it. */
   play(audio$: ObservableInput<AudioChunk>): Observable<PlaybackEvent> {
-    return new Observable((subscriber) => {
+    return defer(() => {
       this.assertReady('play');
-      if (this.#speaker) {
-        throw this.error('already playing: unsubscribe or stop() first', { code: 'not_ready', recoverable: true });
-      }
-      const { voiceName, voiceLang, rate = 1, pitch = 0, scheduler } = this.config;
-      const speaker = new NativeSpeaker({
-        // Chosen for each utterance: some voices load late.
-        choose: () => chooseNativeVoice(voiceName, voiceLang),
-        emit: (event) => {
-          this.#playback$.next(event);
-          subscriber.next(event);
-        },
-        rate,
-        pitch: 1 + pitch / 20,
-        scheduler,
-      });
-      this.#speaker = speaker;
-      let wasStopped = false;
-      subscriber.add(() => {
-        this.#lastPositionMs = speaker.positionMs;
-        if (this.#speaker === speaker) this.#speaker = undefined;
-        nativeVoiceSpeaks$.next(false);
-      });
-      const stopped$ = this.#stopped$.pipe(tap(() => (wasStopped = true)));
-      subscriber.add(
-        fromInput(audio$)
-          .pipe(
-            map((chunk) => this.#pieceOf(chunk)),
-            tap(() => nativeVoiceSpeaks$.next(true)),
-            concatMap((piece) => speaker.say(piece)),
-            takeUntil(stopped$),
-          )
-          .subscribe({
-            error: (error: unknown) => subscriber.error(error),
-            complete: () => {
-              if (!wasStopped) speaker.command('finish');
-              subscriber.complete();
-            },
-          }),
-      );
+      return this.#player?.play(audio$) ?? EMPTY;
     });
   }
 
   enqueue(chunk: AudioChunk): void {
     this.assertReady('enqueue');
-    this.#pieceOf(chunk);
-    this.#queue.add(chunk);
+    this.#player?.enqueue(chunk);
   }
 
   async flush(): Promise<void> {
-    await this.#queue.idle();
+    await this.#player?.idle();
   }
 
   /** Silences playback at once; drops what was not spoken. */
   stop(): void {
-    this.#queue.clear();
-    this.#stopped$.next();
+    this.#player?.stop();
   }
 
   /** Silences playback until `resume()`; the browser may finish the word. */
   pause(): void {
-    this.#speaker?.command('pause');
+    this.#player?.command('pause');
   }
 
   /** Continues where it was; on Android, on Linux and with remote voices, from the start of the word. */
   resume(): void {
-    this.#speaker?.command('resume');
+    this.#player?.command('resume');
   }
 
   /** Adds text for {@link NativeTTS.finalize} to speak. */
@@ -294,26 +209,29 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
       throw this.error(message, { code: 'configuration' });
     }
     this.assertConfig();
-    // Speech of a previous page would continue.
-    cancelNativeSpeech(this.config.scheduler);
-    const { voiceName, voicesTimeoutMs = 2_000 } = this.config;
-    await firstValueFrom(nativeVoicesKnown$(voicesTimeoutMs, this.config.scheduler), { defaultValue: undefined });
-    // Voices that load later are found when they speak.
-    if (voiceName === undefined || nativeVoices().length === 0 || nativeVoiceNamed(voiceName)) return;
-    const message = `${this.name}: the browser has no voice "${voiceName}"; getAvailableVoices() lists its voices`;
-    this.report(this.error(message, { code: 'not_found', recoverable: true }));
+    const { NativePlayer } = await new OnDemand(this.name, () => import('./native-player.ts')).load();
+    this.#player ??= new NativePlayer(this.#host());
+    await this.#player.start();
   }
 
   protected override onDispose(): void {
     this.cancel();
-    if ('speechSynthesis' in globalThis) cancelNativeSpeech(this.config.scheduler);
+    if ('speechSynthesis' in globalThis) this.#player?.silence();
   }
 
-  #pieceOf(chunk: AudioChunk): NativePiece {
-    const piece = this.#texts.of(chunk);
-    if (piece) return piece;
-    throw this.error(`${this.name} plays only its own text: add an output such as BrowserAudioOutput`, {
-      code: 'unsupported_format',
-    });
+  #host(): NativePlayerHost {
+    return {
+      outputs: {
+        provider: this.name,
+        streams: this.#streams,
+        callbacks: () => ({ onAudio: this.audioCallback, onMetadata: this.metadataCallback }),
+        report: (error) => this.report(error),
+      },
+      config: () => this.config,
+      maxTextLength: this.maxTextLength,
+      play: (chunk) => this.play([chunk]),
+      playback: (event) => this.#playback$.next(event),
+      error: (message, options) => this.error(message, options),
+    };
   }
 }

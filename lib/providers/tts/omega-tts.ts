@@ -1,10 +1,11 @@
 import { catchError, EMPTY, map, type OperatorFunction, switchMap } from 'rxjs';
 import { durationMs } from '../../audio/formats.ts';
 import type { AudioMetadata } from '../../audio/types.ts';
-import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
 import { messageOf } from '../../core/errors.ts';
 import { asObject, asString, ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
+import { wireParameters } from '../../core/wire-parameters.ts';
 import { incremental } from '../../stream/incremental.ts';
 import { merge } from '../../stream/merge.ts';
 import type { Markup } from '../../text/markup.ts';

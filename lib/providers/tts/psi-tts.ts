@@ -1,10 +1,11 @@
 import type { Observable } from 'rxjs';
 import type { AudioMetadata } from '../../audio/types.ts';
 import { decodeBase64 } from '../../core/base64.ts';
-import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
 import { asNumber, asObject, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import { missingPackage } from '../../core/optional-peer.ts';
+import { wireParameters } from '../../core/wire-parameters.ts';
 import type { HttpResponse } from '../../transport/http.ts';
 import { mediaType } from '../../transport/media-type.ts';
 import { psiTTS } from '../retiring.ts';

@@ -1,11 +1,12 @@
-import { defer, type Observable, type ObservableInput } from 'rxjs';
-import { rawFormat } from '../../audio/formats.ts';
+import { defer, EMPTY, Subject, type Observable, type ObservableInput } from 'rxjs';
+import { rawFormat } from '../../audio/accepted.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { configProblem } from '../../core/config-rule.ts';
 import type { Logger } from '../../core/logger.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import { RemoteProvider, type AuthType, type SocketCredentials } from '../../core/remote-provider.ts';
 import type { ConnectionEvent, ProviderRole, ProviderType, SpokenWord } from '../../core/roles.ts';
-import { isAudible, SynthesisOutputs, type Delivery } from './synthesis-outputs.ts';
+import type { Delivery, SynthesisOutputs, SynthesisStreams } from './synthesis-outputs.ts';
 import type {
   RemoteVoice,
   Speaker,
@@ -40,7 +41,9 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
   /** What speaks. */
   protected readonly speaker: V;
   readonly #service: VoiceRunner<C, V>['service'];
-  readonly #outputs: SynthesisOutputs;
+  readonly #streams: SynthesisStreams = { audio$: new Subject(), metadata$: new Subject(), words$: new Subject() };
+  /** What fills them: from `initialize()` on. */
+  #outputs: SynthesisOutputs | undefined;
   readonly #runner: Pick<VoiceRunner<C, V>, 'settle'>;
   /** What the output accepts, once a pipeline has told. */
   #accepts: readonly AudioFormat[] | undefined;
@@ -54,11 +57,6 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
     this.type = type;
     this.defaultAuthType = service.authType ?? 'token';
     this.#service = service;
-    this.#outputs = new SynthesisOutputs({
-      provider: service.name,
-      callbacks: () => ({ onAudio: this.audioCallback, onMetadata: this.metadataCallback }),
-      report: (error) => this.report(error),
-    });
     this.speaker = speaker(this.#host());
   }
 
@@ -69,19 +67,19 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
 
   /** All synthesized audio. Hot. */
   get audio$(): Observable<AudioChunk> {
-    return this.handOut('audio$', this.#outputs.audio$);
+    return this.handOut('audio$', this.#streams.audio$);
   }
 
   /** The format of each synthesis, before its first audio. Hot. */
   get metadata$(): Observable<AudioMetadata> {
-    return this.handOut('metadata$', this.#outputs.metadata$);
+    return this.handOut('metadata$', this.#streams.metadata$);
   }
 
   /**
    * When each word sounds: as reported by the service, else estimated from the length of the audio and marked so. Hot.
    */
   get words$(): Observable<SpokenWord> {
-    return this.handOut('words$', this.#outputs.words$);
+    return this.handOut('words$', this.#streams.words$);
   }
 
   /** State of the connection; requests never emit it. Hot; replays the latest value. */
@@ -116,7 +114,7 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
 
   /** Whether a chunk contains audio; empty ones are never delivered. */
   isAudioReady(chunk: AudioChunk): boolean {
-    return isAudible(chunk);
+    return chunk.data.byteLength > 0;
   }
 
   /** A shallow copy of the configuration, new each time. */
@@ -144,9 +142,11 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
   speak(text$: ObservableInput<string>): Observable<AudioChunk> {
     return defer(() => {
       this.assertReady('speak');
-      return this.#outputs.speak(text$, (pieces$) =>
+      // What is ready has loaded it.
+      const spoken$ = this.#outputs?.speak(text$, (pieces$) =>
         this.#delivery((options) => this.speaker.synthesis(pieces$, options)),
       );
+      return spoken$ ?? EMPTY;
     });
   }
 
@@ -199,7 +199,7 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
     return this.#service.credentials?.(key, this.config) ?? super.socketCredentials(key);
   }
 
-  protected override onInitialize(signal: AbortSignal): Promise<void> | void {
+  protected override async onInitialize(signal: AbortSignal): Promise<void> {
     const service = this.#service;
     this.assertAuth();
     this.assertConfig();
@@ -207,7 +207,12 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
     this.resolveUrl('');
     this.#tellOfModel();
     for (const each of service.advice?.(this.config) ?? []) this.logger.warn(`${this.name}: ${each}`);
-    return this.speaker.start(signal);
+    // Both load at once.
+    const [outputs, speaker] = await Promise.allSettled([this.#loadOutputs(), this.speaker.start(signal)]);
+    if (speaker.status === 'rejected') throw speaker.reason;
+    if (outputs.status === 'fulfilled') return;
+    await this.speaker.stop();
+    throw outputs.reason;
   }
 
   protected override onConfigUpdate(): void {
@@ -218,6 +223,17 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
 
   protected override onDispose(): Promise<void> | void {
     return this.speaker.stop();
+  }
+
+  async #loadOutputs(): Promise<void> {
+    const code = new OnDemand(this.name, () => import('./synthesis-outputs.ts'));
+    const { SynthesisOutputs } = await code.load();
+    this.#outputs ??= new SynthesisOutputs({
+      provider: this.name,
+      streams: this.#streams,
+      callbacks: () => ({ onAudio: this.audioCallback, onMetadata: this.metadataCallback }),
+      report: (error) => this.report(error),
+    });
   }
 
   #tellOfModel(): void {
@@ -243,7 +259,8 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
       url: (path, query) => this.resolveUrl(path, query),
       socketUrl: (path, query) => this.resolveSocketUrl(path, query),
       assertReady: (method) => this.assertReady(method),
-      deliver: (utterance$, text) => this.#outputs.deliver({ ...this.#delivery(utterance$), text: () => text }),
+      deliver: (utterance$, text) =>
+        this.#outputs?.deliver({ ...this.#delivery(utterance$), text: () => text }) ?? EMPTY,
       logger: () => this.logger,
       report: (error) => this.report(error),
     } satisfies VoiceHost<C>;

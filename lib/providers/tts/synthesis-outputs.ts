@@ -1,4 +1,4 @@
-import { Subject, takeUntil, tap, type Observable, type ObservableInput } from 'rxjs';
+import { takeUntil, tap, type Observable, type ObservableInput, type Subject } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import { callSafely } from '../../core/application-code.ts';
 import { VoiceError } from '../../core/errors.ts';
@@ -13,9 +13,17 @@ export interface SynthesisCallbacks {
   readonly onMetadata: ((metadata: AudioMetadata) => void) | undefined;
 }
 
+/** What a voice publishes: streams that are there before anything is spoken. */
+export interface SynthesisStreams {
+  readonly audio$: Subject<AudioChunk>;
+  readonly metadata$: Subject<AudioMetadata>;
+  readonly words$: Subject<SpokenWord>;
+}
+
 /** What {@link SynthesisOutputs} needs from its provider. */
 export interface SynthesisOutputsOptions {
   readonly provider: string;
+  readonly streams: SynthesisStreams;
   readonly callbacks: () => SynthesisCallbacks;
   /** Called when a callback throws: that is the application's bug and does not end the synthesis. */
   readonly report: (error: VoiceError) => void;
@@ -35,25 +43,15 @@ export interface Delivery {
 
 let syntheses = 0;
 
-/** Shared by all text-to-speech providers: the hot streams with their callbacks, and syntheses that never mix. */
+/**
+ * Shared by all text-to-speech providers: fills their hot streams and calls their callbacks, with syntheses that never
+ * mix. A page loads it by `initialize()`.
+ */
 export class SynthesisOutputs {
-  /** All synthesized audio. Hot. */
-  readonly audio$: Observable<AudioChunk>;
-  /** The format of each synthesis, before its first audio. Hot. */
-  readonly metadata$: Observable<AudioMetadata>;
-  /** When each word sounds. Hot. */
-  readonly words$: Observable<SpokenWord>;
-
   readonly #options: SynthesisOutputsOptions;
-  readonly #audio$ = new Subject<AudioChunk>();
-  readonly #metadata$ = new Subject<AudioMetadata>();
-  readonly #words$ = new Subject<SpokenWord>();
 
   constructor(options: SynthesisOutputsOptions) {
     this.#options = options;
-    this.audio$ = this.#audio$.asObservable();
-    this.metadata$ = this.#metadata$.asObservable();
-    this.words$ = this.#words$.asObservable();
   }
 
   /** A unique id. */
@@ -86,18 +84,19 @@ export class SynthesisOutputs {
 
   /** Publishes a chunk or a word. */
   publish(event: UtteranceEvent): void {
+    const { streams } = this.#options;
     if (event.type === 'word') {
-      this.#words$.next(event.word);
+      streams.words$.next(event.word);
       return;
     }
     const { chunk } = event;
     if (!isAudible(chunk)) return;
     const { onAudio, onMetadata } = this.#options.callbacks();
     if (chunk.metadata) {
-      this.#metadata$.next(chunk.metadata);
+      streams.metadata$.next(chunk.metadata);
       this.#call('onMetadata', onMetadata, chunk.metadata);
     }
-    this.#audio$.next(chunk);
+    streams.audio$.next(chunk);
     this.#call('onAudio', onAudio, chunk);
   }
 

@@ -1,8 +1,9 @@
 import type { AudioMetadata } from '../../audio/types.ts';
 import { decodeBase64 } from '../../core/base64.ts';
-import { wireParameters, type ConfigRules } from '../../core/config-rule.ts';
+import type { ConfigRules } from '../../core/config-rule.ts';
 import { asNumber, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
+import { wireParameters } from '../../core/wire-parameters.ts';
 import { tauTTS } from '../retiring.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests, type RequestVoice } from './requests/by-requests.ts';

@@ -60,8 +60,8 @@ export interface RemoteVoice<C extends TTSConfig = TTSConfig> extends TTSProvide
   warm(): void;
 }
 
-/** What every wire of a text-to-speech service defines. */
-export interface VoiceService<C> {
+/** What is known of a text-to-speech service before anybody speaks with it. */
+export interface VoiceService<C> extends VoiceErrors<C> {
   /** The provider's class name. */
   readonly name: string;
   /** Scheme, host and fixed path prefix; `undefined` when only the user knows it. */
@@ -84,10 +84,14 @@ export interface VoiceService<C> {
   maxTextLength?(config: C): number;
   /** Whether it reads numbers and signs out itself, or in which languages. Default: false. */
   normalizesText?(config: C): boolean | readonly string[];
-  /** What the service's error responses mean beyond their status. */
-  errorOf?(failure: HttpFailure, config: C): HttpErrorFacts | undefined;
   /** The credentials of a WebSocket upgrade. Default: the Authorization header, or subprotocols in a browser. */
   credentials?(key: string, config: C): SocketCredentials;
+}
+
+/** How the errors of a text-to-speech service are read. */
+export interface VoiceErrors<C> {
+  /** What the service's error responses mean beyond their status. */
+  errorOf?(failure: HttpFailure, config: C): HttpErrorFacts | undefined;
 }
 
 /** Creates a wire's errors. */

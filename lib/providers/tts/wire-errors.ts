@@ -1,5 +1,14 @@
 import { refusal } from '../../transport/http-error.ts';
-import type { TTSConfig, VoiceHost, WireErrors } from './voice-service.ts';
+import type { TTSConfig, VoiceErrors, VoiceHost, WireErrors } from './voice-service.ts';
+
+/** A provider whose error responses mean what a wire says, which may be loaded late. */
+export function withErrorsOf<C extends TTSConfig>(wire: VoiceErrors<C>, host: VoiceHost<C>): VoiceHost<C> {
+  const { transport, voice } = host;
+  return {
+    ...host,
+    transport: () => ({ ...transport(), errorOf: (failure) => wire.errorOf?.(failure, voice.config) }),
+  };
+}
 
 /** Creates the errors of a provider's wire. */
 export function wireErrors<C extends TTSConfig>({ error, transport }: VoiceHost<C>): WireErrors {

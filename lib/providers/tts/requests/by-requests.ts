@@ -4,7 +4,7 @@ import type { HttpResponse } from '../../../transport/http.ts';
 import type { SynthesisEvent, UtteranceEvent, UtteranceOptions } from '../utterance.ts';
 import type { Speaker, TTSCallOptions, VoiceHost, VoiceRunner } from '../voice-service.ts';
 import { settleFormat } from './open-format.ts';
-import type { RequestTTSConfig, RequestWire, SpeechRequest } from './request-wire.ts';
+import type { LateRequestWire, RequestTTSConfig, RequestWire, SpeechRequest } from './request-wire.ts';
 import type { SpeechRequests } from './speech-requests.ts';
 
 /** Speaks by requests. */
@@ -19,19 +19,21 @@ export interface RequestVoice extends Speaker {
  * Runs the wire of a text-to-speech service over HTTP. `speak()` sends a request for each piece of its text, the next
  * one in progress while the first is heard; `synthesize()` returns it all as one file.
  */
-export function byRequests<C extends RequestTTSConfig>(wire: RequestWire<C>): VoiceRunner<C, RequestVoice> {
+export function byRequests<C extends RequestTTSConfig>(
+  wire: RequestWire<C> | LateRequestWire<C>,
+): VoiceRunner<C, RequestVoice> {
   return { service: wire, type: 'rest', settle: settleFormat(wire), speaker: (host) => new RequestSpeaker(wire, host) };
 }
 
 class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {
   readonly connection$: Observable<never> = NEVER;
-  readonly #wire: RequestWire<C>;
+  readonly #wire: RequestWire<C> | LateRequestWire<C>;
   readonly #host: VoiceHost<C>;
   #requests: SpeechRequests<C> | undefined;
   /** Text buffered for `finalize()`. */
   #buffer = '';
 
-  constructor(wire: RequestWire<C>, host: VoiceHost<C>) {
+  constructor(wire: RequestWire<C> | LateRequestWire<C>, host: VoiceHost<C>) {
     this.#wire = wire;
     this.#host = host;
   }
@@ -75,10 +77,12 @@ class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {
 
   async start(signal: AbortSignal): Promise<void> {
     // No page waits for what speaks.
-    const code = new OnDemand(this.#host.voice.name, () => import('./speech-requests.ts'));
-    const { SpeechRequests } = await code.load();
+    const wire = this.#wire;
+    const { name } = this.#host.voice;
+    const code = new OnDemand(name, () => import('./speech-requests.ts'));
+    const [{ SpeechRequests }, dialect] = await Promise.all([code.load(), 'load' in wire ? wire.load(name) : wire]);
     signal.throwIfAborted();
-    this.#requests = new SpeechRequests(this.#wire, this.#host);
+    this.#requests = new SpeechRequests({ ...wire, ...dialect }, this.#host);
     this.warm();
   }
 

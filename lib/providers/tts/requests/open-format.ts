@@ -1,13 +1,15 @@
-import { negotiateFormat } from '../../../audio/negotiate.ts';
+import { takes } from '../../../audio/accepted.ts';
 import { configProblem } from '../../../core/config-rule.ts';
 import type { VoiceRunner } from '../voice-service.ts';
-import type { RequestTTSConfig, RequestWire } from './request-wire.ts';
+import type { RequestService, RequestTTSConfig } from './request-wire.ts';
 
 /**
  * Settles a format that is not configured, or `auto`: the service's usual one, but samples once an output does not accept
  * that; then for good, for every output takes samples.
  */
-export function settleFormat<C extends RequestTTSConfig>(wire: RequestWire<C>): NonNullable<VoiceRunner<C>['settle']> {
+export function settleFormat<C extends RequestTTSConfig>(
+  wire: RequestService<C>,
+): NonNullable<VoiceRunner<C>['settle']> {
   let needsSamples = false;
   let last: { readonly from: readonly unknown[]; readonly config: Readonly<C> } | undefined;
   const settle: NonNullable<VoiceRunner<C>['settle']> = (given, accepts) => {
@@ -15,7 +17,9 @@ export function settleFormat<C extends RequestTTSConfig>(wire: RequestWire<C>): 
     const asked: unknown = open && Reflect.get(given, open.key);
     if (!open || (asked !== undefined && asked !== 'auto')) return given;
     const usual: Readonly<C> = asked === undefined ? given : { ...given, [open.key]: undefined };
-    needsSamples ||= accepts !== undefined && !negotiateFormat(wire.format(usual), accepts);
+    // The usual one is compressed, so that nothing here can convert it.
+    const isTaken = accepts?.some((format) => takes(format, wire.format(usual))) ?? true;
+    needsSamples ||= !isTaken;
     if (!needsSamples) return usual;
     const samples: Readonly<C> = { ...given, [open.key]: open.samples };
     // Other keys may suit the usual format only.

@@ -5,7 +5,7 @@ import type { Step } from '../../../stream/fold.ts';
 import type { Markup } from '../../../text/markup.ts';
 import type { HttpRequestHeaders, HttpResponse } from '../../../transport/http.ts';
 import type { SynthesisEvent } from '../utterance.ts';
-import type { TTSConfig, VoiceService, WireErrors } from '../voice-service.ts';
+import type { TTSConfig, VoiceErrors, VoiceService, WireErrors } from '../voice-service.ts';
 
 /** Configuration of every text-to-speech provider over HTTP. */
 export interface RequestTTSConfig extends TTSConfig {
@@ -77,10 +77,14 @@ export interface OpenFormat {
   readonly samples: string;
 }
 
-/** A text-to-speech service over HTTP. */
-export interface RequestWire<C> extends VoiceService<C> {
+/** What is known of a text-to-speech service over HTTP before anybody speaks with it. */
+export interface RequestService<C> extends VoiceService<C> {
   /** A format that may be left open. Default: none. */
   openFormat?(config: C): OpenFormat;
+}
+
+/** How requests are built and answers read. */
+export interface RequestDialect<C> extends VoiceErrors<C> {
   /** The request for one text. */
   request(text: string, context: RequestContext<C>): SpeechRequest | Promise<SpeechRequest>;
   /** Reads the response. Default: the body, as audio. */
@@ -101,4 +105,13 @@ export interface RequestWire<C> extends VoiceService<C> {
   lengthOf?(character: string): number;
   /** How to split a text in a markup language and find its words. Default: no markup. */
   markupOf?(text: string, config: C): Markup | undefined;
+}
+
+/** A text-to-speech service over HTTP. */
+export interface RequestWire<C> extends RequestService<C>, RequestDialect<C> {}
+
+/** A service whose dialect is code that a page loads when it is needed. */
+export interface LateRequestWire<C> extends RequestService<C> {
+  /** Loads it; awaited by `initialize()`. */
+  load(this: void, name: string): Promise<RequestDialect<C>>;
 }

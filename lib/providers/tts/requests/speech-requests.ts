@@ -49,7 +49,7 @@ import {
 import { requestIdOf } from '../../../transport/http-error.ts';
 import { assembleUtterance, type SynthesisEvent, type UtteranceEvent, type UtteranceOptions } from '../utterance.ts';
 import type { TTSCallOptions, VoiceHost } from '../voice-service.ts';
-import { wireErrors } from '../wire-errors.ts';
+import { withErrorsOf, wireErrors } from '../wire-errors.ts';
 import { answerReader } from './read-audio.ts';
 import type { ExchangeContext, RequestContext, RequestTTSConfig, RequestWire, SpeechRequest } from './request-wire.ts';
 
@@ -67,10 +67,10 @@ export class SpeechRequests<C extends RequestTTSConfig> {
 
   constructor(wire: RequestWire<C>, host: VoiceHost<C>) {
     this.#wire = wire;
-    this.#host = host;
-    const { voice, logger, transport } = host;
+    this.#host = withErrorsOf(wire, host);
+    const { voice, logger, transport } = this.#host;
     this.#requests = createLock(() => voice.config.concurrency ?? wire.concurrency ?? Infinity);
-    const errors = wireErrors(host);
+    const errors = wireErrors(this.#host);
     const warn = oncePerKind((text) => logger().warn(`${voice.name}: ${text}`));
     this.#context = {
       get config() {

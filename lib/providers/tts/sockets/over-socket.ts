@@ -18,7 +18,7 @@ import type { ConnectionEvent } from '../../../core/roles.ts';
 import { fromAbort } from '../../../stream/bridge.ts';
 import type { UtteranceEvent, UtteranceOptions } from '../utterance.ts';
 import type { Speaker, TTSCallOptions, TTSConfig, VoiceHost, VoiceRunner } from '../voice-service.ts';
-import type { SocketWire } from './socket-wire.ts';
+import type { LateSocketWire, SocketWire } from './socket-wire.ts';
 import type { VoiceSockets } from './voice-sockets.ts';
 
 /** Most pieces of text that a synthesis queues while others are spoken. */
@@ -35,7 +35,7 @@ interface Draft {
  * Runs the wire of a text-to-speech service over WebSocket. The connection is opened in advance and stays open between
  * texts; a lost one is replaced, and the text resumes from the first piece that was not heard to its end.
  */
-export function overSocket<C extends TTSConfig, S>(wire: SocketWire<C, S>): VoiceRunner<C> {
+export function overSocket<C extends TTSConfig, S>(wire: SocketWire<C, S> | LateSocketWire<C>): VoiceRunner<C> {
   return { service: wire, type: 'websocket', speaker: (host) => new SocketSpeaker(wire, host) };
 }
 
@@ -55,7 +55,7 @@ function wholeWords(text: string): readonly [whole: string, rest: string] {
 }
 
 class SocketSpeaker<C extends TTSConfig, S> implements Speaker {
-  readonly #wire: SocketWire<C, S>;
+  readonly #wire: SocketWire<C, S> | LateSocketWire<C>;
   readonly #host: VoiceHost<C>;
   readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
   readonly connection$: Observable<ConnectionEvent> = this.#connection$.asObservable();
@@ -69,7 +69,7 @@ class SocketSpeaker<C extends TTSConfig, S> implements Speaker {
   readonly #drafts$ = new Subject<Draft>();
   #speaking: Subscription = Subscription.EMPTY;
 
-  constructor(wire: SocketWire<C, S>, host: VoiceHost<C>) {
+  constructor(wire: SocketWire<C, S> | LateSocketWire<C>, host: VoiceHost<C>) {
     this.#wire = wire;
     this.#host = host;
   }
@@ -126,10 +126,12 @@ class SocketSpeaker<C extends TTSConfig, S> implements Speaker {
 
   async start(signal: AbortSignal): Promise<void> {
     // No page waits for what speaks.
-    const code = new OnDemand(this.#host.voice.name, () => import('./voice-sockets.ts'));
-    const { VoiceSockets } = await code.load();
+    const wire = this.#wire;
+    const { name } = this.#host.voice;
+    const code = new OnDemand(name, () => import('./voice-sockets.ts'));
+    const [{ VoiceSockets }, dialect] = await Promise.all([code.load(), 'load' in wire ? wire.load(name) : wire]);
     signal.throwIfAborted();
-    this.#sockets = new VoiceSockets(this.#wire, this.#host, (event) => this.#connection$.next(event));
+    this.#sockets = new VoiceSockets({ ...wire, ...dialect }, this.#host, (event) => this.#connection$.next(event));
     this.#speaking = this.#drafts$
       .pipe(concatMap((draft) => this.#speakDraft(draft)))
       .subscribe({ error: () => undefined });

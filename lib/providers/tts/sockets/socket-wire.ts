@@ -1,12 +1,12 @@
 import type { VoiceError } from '../../../core/errors.ts';
 import type { Query } from '../../../core/remote-provider.ts';
 import type { SocketClose, SocketData } from '../../../transport/reconnecting-socket.ts';
-import type { VoiceService, WireErrors } from '../voice-service.ts';
+import type { VoiceErrors, VoiceService, WireErrors } from '../voice-service.ts';
 import type { Attribution } from './speech-step.ts';
 import type { ContextVoice, SpeechWire } from './speech-wire.ts';
 
-/** A text-to-speech service on a WebSocket. */
-export interface SocketWire<C, S> extends VoiceService<C>, SpeechWire<S> {
+/** How a connection is opened, texts are sent and messages read. */
+export interface SocketDialect<C, S> extends VoiceErrors<C>, SpeechWire<S> {
   /** The address, fixed per connection: if it changes, the next text opens another. */
   address(config: C): { readonly path: string; readonly query?: Query };
   /**
@@ -20,4 +20,13 @@ export interface SocketWire<C, S> extends VoiceService<C>, SpeechWire<S> {
   readonly farewell?: readonly SocketData[];
   /** What it means when the service closes the connection while speaking. Default: retry. */
   closeError?(close: SocketClose, errors: WireErrors): VoiceError | undefined;
+}
+
+/** A text-to-speech service on a WebSocket. */
+export interface SocketWire<C, S> extends VoiceService<C>, SocketDialect<C, S> {}
+
+/** A service whose dialect is code that a page loads when it is needed. */
+export interface LateSocketWire<C> extends VoiceService<C> {
+  /** Loads it; awaited by `initialize()`. */
+  load(this: void, name: string): Promise<SocketDialect<C, unknown>>;
 }

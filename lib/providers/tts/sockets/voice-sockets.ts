@@ -16,7 +16,7 @@ import { merge } from '../../../stream/merge.ts';
 import { ReconnectingSocket, type ReconnectingSocketOptions } from '../../../transport/reconnecting-socket.ts';
 import { assembleUtterance, type UtteranceEvent, type UtteranceOptions } from '../utterance.ts';
 import type { TTSCallOptions, TTSConfig, VoiceHost, WireErrors } from '../voice-service.ts';
-import { wireErrors } from '../wire-errors.ts';
+import { withErrorsOf, wireErrors } from '../wire-errors.ts';
 import type { SocketWire } from './socket-wire.ts';
 import type { SpeechRules } from './speech-step.ts';
 import { VoiceConnection, VoiceConnections, type VoiceConnectionOptions } from './voice-connection.ts';
@@ -42,8 +42,8 @@ export class VoiceSockets<C extends TTSConfig> {
 
   constructor(wire: SocketWire<C, unknown>, host: VoiceHost<C>, onConnection: (event: ConnectionEvent) => void) {
     this.#wire = wire;
-    this.#host = host;
-    this.#errors = wireErrors(host);
+    this.#host = withErrorsOf(wire, host);
+    this.#errors = wireErrors(this.#host);
     this.#onConnection = onConnection;
     const { scheduler = asyncScheduler } = this.#config;
     this.#connections = new VoiceConnections({

@@ -1,4 +1,5 @@
-import { asNumber, asString, parseJsonObject } from '../../../core/guard.ts';
+import { asNumber, asString } from '../../../core/guard.ts';
+import { parseJsonObject } from '../../../core/parse-json.ts';
 import type { Step } from '../../../stream/fold.ts';
 import type { WordTiming } from './spread-words.ts';
 
