@@ -1,15 +1,11 @@
-import { concatMap, EMPTY, of } from 'rxjs';
 import type { AudioMetadata } from '../../audio/types.ts';
-import { decodeBase64 } from '../../core/base64.ts';
 import type { ConfigRules } from '../../core/config-rule.ts';
-import { asObject, asString, ownEntry } from '../../core/guard.ts';
+import { ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
-import { wireParameters } from '../../core/wire-parameters.ts';
-import { utf8Length } from '../../text/split-text.ts';
-import { isSsml, ssml } from '../../text/ssml.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests } from './requests/by-requests.ts';
-import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
+import type { LateRequestWire, RequestTTSConfig } from './requests/request-wire.ts';
 
 /** An encoding of {@link IotaTTS}. */
 export type IotaTTSEncoding = 'MP3' | 'OGG_OPUS' | 'LINEAR16' | 'MULAW' | 'ALAW';
@@ -63,9 +59,6 @@ const formats: Readonly<Record<IotaTTSEncoding, Omit<AudioMetadata, 'sampleRate'
 
 /** What the service accepts today; it used to be 4. */
 const fastestRate = 2;
-/** 5,000 bytes of text as slow audio, in base64. */
-const maxAnswerBytes = 96 * 1024 * 1024;
-
 /** Rules for the keys, and the names of those in the service's `audioConfig`. */
 export const iotaTTSRules: ConfigRules = {
   audioEncoding: { oneOf: Object.keys(formats), wire: 'audioEncoding', default: 'MP3' },
@@ -77,12 +70,7 @@ export const iotaTTSRules: ConfigRules = {
   effectsProfileId: { type: 'texts', wire: 'effectsProfileId' },
 };
 
-/** For `cmn-CN-Wavenet-A`, `cmn-CN`. */
-function languageOf({ languageCode, voiceName = '' }: IotaTTSConfig): string {
-  return languageCode ?? /^[a-z]{2,3}-[A-Z\d]{2,3}(?=-)/.exec(voiceName)?.[0] ?? 'en-US';
-}
-
-const wire: RequestWire<IotaTTSConfig> = {
+const wire: LateRequestWire<IotaTTSConfig> = {
   name: 'IotaTTS',
   baseUrl: 'https://texttospeech.googleapis.com',
   rules: () => iotaTTSRules,
@@ -98,34 +86,7 @@ const wire: RequestWire<IotaTTSConfig> = {
   }),
   normalizesText: () => true,
   maxTextLength: () => 5000,
-  lengthOf: utf8Length,
-  markupOf: (text) => (isSsml(text) ? ssml : undefined),
-  credential: (key, { authType }) =>
-    authType === 'bearer' ? { Authorization: `Bearer ${key}` } : { 'X-goog-api-key': key },
-  request: (text, { config }) => {
-    const { voiceName, ssmlGender, modelName, prompt } = config;
-    return {
-      path: '/v1/text:synthesize',
-      json: {
-        input: { ...(isSsml(text) ? { ssml: text } : { text }), prompt },
-        voice: { languageCode: languageOf(config), name: voiceName, ssmlGender, modelName },
-        audioConfig: wireParameters(config, iotaTTSRules),
-      },
-    };
-  },
-  read: (response, { answers, error }) =>
-    answers.json(response, maxAnswerBytes).pipe(
-      concatMap((answer) => {
-        // The service omits empty fields.
-        const { audioContent = '' } = asObject(answer) ?? { audioContent: null };
-        const base64 = asString(audioContent);
-        const data = base64 === undefined ? undefined : decodeBase64(base64);
-        if (!data) throw error('the answer has no audio', { code: 'protocol', recoverable: true });
-        return data.length > 0 ? of({ type: 'audio' as const, data }) : EMPTY;
-      }),
-    ),
-  // The service reports a wrong key as an invalid request.
-  errorOf: ({ reason }) => (reason === 'API_KEY_INVALID' ? { code: 'unauthorized' } : undefined),
+  load: async (name) => (await new OnDemand(name, () => import('./iota-dialect.ts')).load()).iotaDialect,
 };
 
 /**

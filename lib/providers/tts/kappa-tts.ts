@@ -1,11 +1,11 @@
 import type { AudioMetadata } from '../../audio/types.ts';
 import { azureSpeechUrl, isAzureRegion } from '../../core/azure-region.ts';
 import type { Logger } from '../../core/logger.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import type { AuthType } from '../../core/remote-provider.ts';
-import { escapeXml, isSsml, ssml, xmlElement } from '../../text/ssml.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests } from './requests/by-requests.ts';
-import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
+import type { LateRequestWire, RequestTTSConfig } from './requests/request-wire.ts';
 
 /** A format of {@link KappaTTS}, by the service's id; other ids of the same kinds are passed through. */
 export type KappaTTSFormat =
@@ -94,22 +94,6 @@ const usualFormat = 'audio-24khz-48kbitrate-mono-mp3';
 /** What takes the slowest scripts 10 minutes, after which the service cuts the audio off. */
 const longestText = 2000;
 
-/** An element around content, if any of its attributes is set. */
-function wrap(
-  name: string,
-  attributes: Readonly<Record<string, string | number | undefined>>,
-  content: string,
-): string {
-  return Object.values(attributes).every((value) => value === undefined)
-    ? content
-    : xmlElement(name, attributes, content);
-}
-
-/** Such as `+10.00%`: without a sign it would be absolute. */
-function signed(value: number, unit: string, digits?: number): string {
-  return `${value < 0 ? '' : '+'}${digits === undefined ? value : value.toFixed(digits)}${unit}`;
-}
-
 function formatOf(id: string): AudioMetadata | undefined {
   const [, format] = formats.find(([pattern]) => pattern.test(id)) ?? [];
   const [, rate, kilo] = /-(\d+)(k?)hz-/.exec(id) ?? [];
@@ -121,35 +105,11 @@ function authTypeOf({ authType, apiKey }: KappaTTSConfig): AuthType {
   return authType ?? (typeof apiKey === 'function' ? 'bearer' : 'token');
 }
 
-/** What a document says, without the element around it. */
-function contentOf(document: string): string {
-  return document.replace(/^\s*<speak[^>]*>/i, '').replace(/<\/speak>\s*$/i, '');
-}
+/** What the dialect needs too. */
+const facts = { authTypeOf, usualFormat };
+export type KappaFacts = typeof facts;
 
-function documentOf(text: string, config: KappaTTSConfig): string {
-  const { voiceName, style, styleDegree, role, rate, pitch, volume, language } = config;
-  const prosody = {
-    rate: rate === undefined ? undefined : signed((rate - 1) * 100, '%', 2),
-    pitch: pitch === undefined ? undefined : signed(pitch, 'st'),
-    volume,
-  };
-  const expression = { style, styledegree: style === undefined ? undefined : styleDegree, role };
-  const isDocument = isSsml(text);
-  // A document with voices of its own is complete.
-  if (isDocument && /<voice[\s>]/i.test(text)) return text;
-  const content = isDocument ? contentOf(text) : escapeXml(text);
-  const spoken = wrap('prosody', prosody, content);
-  const expressed = wrap('mstts:express-as', expression, spoken);
-  const attributes = {
-    version: '1.0',
-    xmlns: 'http://www.w3.org/2001/10/synthesis',
-    'xmlns:mstts': expressed.includes('<mstts:') ? 'https://www.w3.org/2001/mstts' : undefined,
-    'xml:lang': language ?? /^[^-]+-[^-]+(?=-)/.exec(voiceName)?.[0] ?? 'en-US',
-  };
-  return xmlElement('speak', attributes, xmlElement('voice', { name: voiceName }, expressed));
-}
-
-const wire: RequestWire<KappaTTSConfig> = {
+const wire: LateRequestWire<KappaTTSConfig> = {
   name: 'KappaTTS',
   // Custom voices have a host of their own.
   baseUrl: ({ region, deploymentId }) => azureSpeechUrl(deploymentId === undefined ? 'tts' : 'voice', region),
@@ -172,18 +132,7 @@ const wire: RequestWire<KappaTTSConfig> = {
     formatOf(outputFormat) ?? { encoding: 'mp3', sampleRate: 24_000, channels: 1 },
   normalizesText: () => true,
   maxTextLength: ({ rate = 1 }) => Math.floor(longestText * Math.min(1, rate)),
-  markupOf: (text) => (isSsml(text) ? ssml : undefined),
-  credential: (key, config) =>
-    authTypeOf(config) === 'bearer' ? { Authorization: `Bearer ${key}` } : { 'Ocp-Apim-Subscription-Key': key },
-  request: (text, { config }) => ({
-    path: '/cognitiveservices/v1',
-    query: { deploymentId: config.deploymentId },
-    headers: {
-      'Content-Type': 'application/ssml+xml',
-      'X-Microsoft-OutputFormat': config.outputFormat ?? usualFormat,
-    },
-    body: documentOf(text, config),
-  }),
+  load: async (name) => (await new OnDemand(name, () => import('./kappa-dialect.ts')).load()).kappaDialect(facts),
 };
 
 /**

@@ -40,7 +40,7 @@ export interface NativePlayerHost {
   /** Longest utterance, in characters. */
   readonly maxTextLength: number;
   /** Plays one chunk. */
-  readonly play: (chunk: AudioChunk) => Observable<unknown>;
+  readonly play$: (chunk: AudioChunk) => Observable<unknown>;
   /** Publishes an event of a play. */
   readonly playback: (event: PlaybackEvent) => void;
   /** Creates an error of the provider. */
@@ -60,7 +60,7 @@ export class NativePlayer {
   constructor(host: NativePlayerHost) {
     this.#host = host;
     this.#outputs = new SynthesisOutputs(host.outputs);
-    this.#queue = new PlayQueue(host.play, (cause) => host.outputs.report(VoiceError.from(cause)));
+    this.#queue = new PlayQueue(host.play$, (cause) => host.outputs.report(VoiceError.from(cause)));
   }
 
   /** Position of the current (or the last) play, in milliseconds. */

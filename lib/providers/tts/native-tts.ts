@@ -229,7 +229,7 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
       },
       config: () => this.config,
       maxTextLength: this.maxTextLength,
-      play: (chunk) => this.play([chunk]),
+      play$: (chunk) => this.play([chunk]),
       playback: (event) => this.#playback$.next(event),
       error: (message, options) => this.error(message, options),
     };

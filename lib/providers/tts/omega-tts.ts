@@ -1,23 +1,13 @@
-import { catchError, EMPTY, map, type OperatorFunction, switchMap } from 'rxjs';
-import { durationMs } from '../../audio/formats.ts';
 import type { AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRules } from '../../core/config-rule.ts';
-import { messageOf } from '../../core/errors.ts';
-import { asObject, asString, ownEntry } from '../../core/guard.ts';
+import { ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
-import { wireParameters } from '../../core/wire-parameters.ts';
-import { incremental } from '../../stream/incremental.ts';
-import { merge } from '../../stream/merge.ts';
-import type { Markup } from '../../text/markup.ts';
-import { isSsml, ssml } from '../../text/ssml.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import type { AwsCredentials } from '../../transport/aws-signature.ts';
-import { AwsSigner, type AwsConfig } from '../../transport/aws-signer.ts';
-import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
+import type { AwsConfig, AwsSignerOptions } from '../../transport/aws-signer.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests } from './requests/by-requests.ts';
-import type { RequestTTSConfig, RequestWire, SpeechRequest } from './requests/request-wire.ts';
-import type { SynthesisEvent } from './utterance.ts';
-import { marksIn, wordsAt, type ByteMark } from './words/speech-marks.ts';
+import type { LateRequestWire, RequestTTSConfig } from './requests/request-wire.ts';
 
 /** A format of {@link OmegaTTS}. */
 export type OmegaTTSFormat = 'mp3' | 'ogg_vorbis' | 'ogg_opus' | 'pcm' | 'mulaw' | 'alaw';
@@ -79,17 +69,6 @@ const formats: Readonly<Record<OmegaTTSFormat, Format>> = {
   alaw: { metadata: { encoding: 'alaw', bitDepth: 8, mimeType: 'audio/x-alaw-basic' }, sampleRates: [8000] },
 };
 
-/** What the service's error types mean beyond their status. */
-const meanings: Readonly<Record<string, HttpErrorFacts>> = {
-  ThrottlingException: { code: 'rate_limited', recoverable: true },
-  ServiceQuotaExceededException: { code: 'quota', recoverable: false },
-  ...Object.fromEntries(
-    ['InvalidSignature', 'UnrecognizedClient', 'MissingAuthenticationToken', 'ExpiredToken', 'IncompleteSignature'].map(
-      (name) => [`${name}Exception`, { code: 'unauthorized' as const, recoverable: false }],
-    ),
-  ),
-};
-
 /** Rules for the keys, and their names in a request. */
 export const omegaTTSRules: ConfigRules = {
   voiceId: { required: true, wire: 'VoiceId' },
@@ -117,110 +96,31 @@ function metadataOf(config: OmegaTTSConfig): AudioMetadata {
   return { sampleRate: config.sampleRate ?? usualRate ?? 0, channels: 1, ...metadata };
 }
 
-function markupOf(text: string, { textType }: OmegaTTSConfig): Markup | undefined {
-  return textType === 'ssml' || isSsml(text) ? ssml : undefined;
-}
-
-function requestFor(text: string, config: OmegaTTSConfig, output?: object): SpeechRequest {
-  const { VoiceId, ...parameters } = wireParameters(config, omegaTTSRules);
-  const isMarkup = markupOf(text, config) !== undefined;
-  const body = {
-    ...parameters,
-    ...output,
-    Text: isMarkup && !isSsml(text) ? `<speak>${text}</speak>` : text,
-    TextType: isMarkup ? 'ssml' : 'text',
-    VoiceId,
-    ...config.extraBody,
-  };
-  // Sends exactly the signed text; in lower case, so that the signed header replaces it.
-  return { path: '/v1/speech', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
-}
-
-/** The request for word times, answered with one object per line. */
-function marksRequestFor(text: string, config: OmegaTTSConfig): SpeechRequest {
-  return requestFor(text, config, { OutputFormat: 'json', SampleRate: undefined, SpeechMarkTypes: ['word'] });
-}
-
-interface Marks {
-  readonly type: 'marks';
-  readonly marks: readonly ByteMark[];
-}
-
-/** Adds the words once everything has arrived: the last one lasts until the audio ends. */
-function withWords(text: string, config: OmegaTTSConfig): OperatorFunction<SynthesisEvent | Marks, SynthesisEvent> {
-  const written = markupOf(text, config) ? '' : text;
-  return incremental(() => {
-    let [bytes, marks]: [number, readonly ByteMark[]] = [0, []];
-    return {
-      push: (event) => {
-        if (event.type === 'marks') marks = event.marks;
-        if (event.type === 'audio') bytes += event.data.length;
-        return event.type === 'marks' ? [] : [event];
-      },
-      flush: () =>
-        wordsAt(marks, written, durationMs(bytes, metadataOf(config))).map((word) => ({ type: 'word', ...word })),
-    };
-  });
-}
-
-function reasonOf({ json, headers }: HttpFailure): string | undefined {
-  const { code, __type } = asObject(json) ?? {};
-  const type = headers['x-amzn-errortype'] ?? asString(__type) ?? asString(code) ?? '';
-  return type.split(/[:,]/, 1)[0]?.replace(/^.*#/, '');
-}
-
-function wireOf(signer: () => AwsSigner): RequestWire<OmegaTTSConfig> {
-  const wire: RequestWire<OmegaTTSConfig> = {
-    name: 'OmegaTTS',
-    baseUrl: ({ region = '' }) => `https://polly.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`,
-    rules: (config) => ({
-      ...omegaTTSRules,
-      region: { required: !config.proxyUrl },
-      sampleRate: { oneOf: formatOf(config).sampleRates },
-    }),
-    problem: (config) => {
-      // It becomes part of the host that receives the credentials.
-      if (config.region && !/^[a-z\d]+(-[a-z\d]+)+$/.test(config.region)) return 'region must look like us-east-1';
-      return config.wordTimings && formatOf(config).metadata.bitDepth === undefined
-        ? 'wordTimings requires outputFormat pcm, mulaw or alaw'
-        : undefined;
-    },
-    openFormat: () => ({ key: 'outputFormat', samples: 'pcm' }),
-    format: metadataOf,
-    normalizesText: () => true,
-    maxTextLength: () => 3000,
-    // It is undocumented whether the service counts code points or UTF-16 units: the latter are never fewer.
-    lengthOf: (character) => character.length,
-    markupOf,
-    request: (text, { config }) => requestFor(text, config),
-    exchange: (text, events$, context) => {
-      const { config, warn } = context;
-      if (!config.wordTimings) return events$;
-      const marks$ = context.ask(marksRequestFor(text, config)).pipe(
-        switchMap((response) => context.answers.text(response)),
-        map((lines): Marks => ({ type: 'marks', marks: marksIn(lines) })),
-        // Without them, words are estimated.
-        catchError((error: unknown) => {
-          warn(`no word times: ${messageOf(error)}`);
-          return EMPTY;
-        }),
-      );
-      return merge(events$, marks$).pipe(withWords(text, config));
-    },
-    sign: ({ headers, body }, url, extraHeaders) => {
-      // Only what AWS has signed: a proxy on the way may change the others.
-      const amazons = Object.entries(extraHeaders).filter(([name]) => /^x-amz-/i.test(name));
-      const sent = { 'content-type': headers?.['content-type'] ?? '', ...Object.fromEntries(amazons) };
-      return signer().headers({ method: 'POST', url, headers: sent, body });
-    },
-    errorOf: (failure) => {
-      const reason = reasonOf(failure);
-      const facts: HttpErrorFacts | undefined = signer().errorOf(failure) ?? ownEntry(meanings, reason);
-      return reason ? { ...facts, reason } : facts;
-    },
-  };
-  return wire;
-}
+/** The wire of one provider, whose requests are signed. */
+const wireOf = (signing: () => AwsSignerOptions): LateRequestWire<OmegaTTSConfig> => ({
+  name: 'OmegaTTS',
+  baseUrl: ({ region = '' }) => `https://polly.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`,
+  rules: (config) => ({
+    ...omegaTTSRules,
+    region: { required: !config.proxyUrl },
+    sampleRate: { ...omegaTTSRules['sampleRate'], oneOf: formatOf(config).sampleRates },
+  }),
+  problem: (config) => {
+    // It becomes part of the host that receives the credentials.
+    if (config.region && !/^[a-z\d]+(-[a-z\d]+)+$/.test(config.region)) return 'region must look like us-east-1';
+    return config.wordTimings && formatOf(config).metadata.bitDepth === undefined
+      ? 'wordTimings requires outputFormat pcm, mulaw or alaw'
+      : undefined;
+  },
+  openFormat: () => ({ key: 'outputFormat', samples: 'pcm' }),
+  format: metadataOf,
+  normalizesText: () => true,
+  maxTextLength: () => 3000,
+  load: async (name) => {
+    const { omegaDialect } = await new OnDemand(name, () => import('./omega-dialect.ts')).load();
+    return omegaDialect(signing());
+  },
+});
 
 /**
  * Amazon Polly (API 2016-06-10, `POST /v1/speech`, signed), `https://polly.<region>.amazonaws.com`,
@@ -230,18 +130,21 @@ function wireOf(signer: () => AwsSigner): RequestWire<OmegaTTSConfig> {
  */
 export class OmegaTTS extends RemoteTTS<OmegaTTSConfig> {
   protected override readonly credentialKey: string = 'credentials';
-  readonly #signer: AwsSigner = new AwsSigner({
-    service: 'polly',
-    config: () => this.config,
-    remember: (secret) => this.freshCredential(secret),
-    error: (message, options) => this.error(`${this.name}: ${message}`, options),
-  });
 
   constructor(config: OmegaTTSConfig, logger?: Logger) {
-    super(byRequests(wireOf(() => this.#signer)), config, logger);
+    super(byRequests(wireOf(() => this.#signing)), config, logger);
   }
 
   protected override get directCredential(): unknown {
     return this.config.credentials;
+  }
+
+  get #signing(): AwsSignerOptions {
+    return {
+      service: 'polly',
+      config: () => this.config,
+      remember: (secret) => this.freshCredential(secret),
+      error: (message, options) => this.error(`${this.name}: ${message}`, options),
+    };
   }
 }

@@ -1,18 +1,13 @@
-import type { Observable } from 'rxjs';
 import type { AudioMetadata } from '../../audio/types.ts';
-import { decodeBase64 } from '../../core/base64.ts';
 import type { ConfigRules } from '../../core/config-rule.ts';
-import { asNumber, asObject, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import { ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import { missingPackage } from '../../core/optional-peer.ts';
-import { wireParameters } from '../../core/wire-parameters.ts';
-import type { HttpResponse } from '../../transport/http.ts';
-import { mediaType } from '../../transport/media-type.ts';
 import { psiTTS } from '../retiring.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests } from './requests/by-requests.ts';
-import type { RequestContext, RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
-import type { SynthesisEvent } from './utterance.ts';
+import type { LateRequestWire, RequestTTSConfig } from './requests/request-wire.ts';
 
 /** A model of {@link PsiTTS}; the service treats an unknown id as `s2.1-pro`, and bills that. */
 export type PsiTTSModel = 's1' | 's2-pro' | 's2.1-pro' | 's2.1-pro-free' | (string & {});
@@ -117,92 +112,33 @@ export const psiTTSRules: ConfigRules = {
   features: { wire: true },
 };
 
-/** MessagePack's encoder. */
-type Encode = (value: unknown, options: { readonly ignoreUndefined: boolean }) => Uint8Array<ArrayBuffer>;
-
-type Word = Extract<SynthesisEvent, { type: 'word' }>;
-
 function formatOf({ format }: PsiTTSConfig): Format {
   return ownEntry(formats, format) ?? formats.mp3;
 }
 
-async function readReference({ audio, text }: PsiTTSReference): Promise<{ audio: Uint8Array; text: string }> {
-  // A Buffer also becomes a plain Uint8Array: the encoder writes only those as binary.
-  const bytes = audio instanceof Blob ? await audio.arrayBuffer() : audio;
-  return { audio: bytes instanceof Uint8Array ? new Uint8Array(bytes) : new Uint8Array(bytes), text };
-}
+/** MessagePack's encoder. */
+export type Encode = (value: unknown, options: { readonly ignoreUndefined: boolean }) => Uint8Array<ArrayBuffer>;
 
-/** Times are in seconds, from the start of the part. */
-function wordsOf(event: WireObject): readonly Word[] {
-  const offset = asNumber(event['chunk_audio_offset_sec']) ?? 0;
-  const ms = (seconds: number): number => Math.round((offset + seconds) * 1000);
-  return asObjects(asObject(event['alignment'])?.['segments']).flatMap((segment): readonly Word[] => {
-    const [start, end] = [asNumber(segment['start']), asNumber(segment['end'])];
-    const text = asString(segment['text'])?.trim();
-    if (!text || start === undefined || end === undefined) return [];
-    return [{ type: 'word', text, startMs: ms(start), endMs: ms(end) }];
-  });
-}
-
-/**
- * Audio with the service's word times. It resends all words of a part whenever it knows more: the last version counts,
- * and is emitted when the part ends.
- */
-function readTimed(response: HttpResponse, context: RequestContext<PsiTTSConfig>): Observable<SynthesisEvent> {
-  return context.answers.objects<{ readonly part: number; readonly words: readonly Word[] }>(response, {
-    start: { part: -Infinity, words: [] },
-    read: ({ part, words }, event) => {
-      const data = decodeBase64(asString(event['audio_base64']) ?? '');
-      if (!data) throw context.error('the audio is not base64', { code: 'protocol' });
-      const audio = data.length > 0 ? [{ type: 'audio', data } as const] : [];
-      const seq = asNumber(event['chunk_seq']) ?? 0;
-      const known = wordsOf(event);
-      if (seq > part) return [{ part: seq, words: known }, ...words, ...audio];
-      // Updates for a finished part come too late.
-      return [{ part, words: seq === part && known.length > 0 ? known : words }, ...audio];
-    },
-    end: ({ words }) => words,
-  });
-}
-
-function wireOf(encoder: () => Encode | undefined): RequestWire<PsiTTSConfig> {
-  const wire: RequestWire<PsiTTSConfig> = {
-    name: 'PsiTTS',
-    baseUrl: 'https://api.fish.audio',
-    authType: 'bearer',
-    rules: (config) => ({ ...psiTTSRules, sampleRate: { oneOf: formatOf(config).sampleRates } }),
-    problem: ({ referenceId, references }) =>
-      referenceId !== undefined && references !== undefined ? 'set referenceId or references, not both' : undefined,
-    normalizesText: ({ normalize = true }) => normalize && ['en', 'zh'],
-    retiring: psiTTS,
-    openFormat: () => ({ key: 'format', samples: 'wav' }),
-    format: (config) => {
-      const { metadata, sampleRates } = formatOf(config);
-      return { sampleRate: config.sampleRate ?? sampleRates.at(-1) ?? 44_100, channels: 1, ...metadata };
-    },
-    // For an account that has spent less than 100 USD.
-    concurrency: 5,
-    request: async (text, { config }) => {
-      const references = config.references && (await Promise.all(config.references.map(readReference)));
-      const { speed, volume, normalize_loudness, ...parameters } = wireParameters(config, psiTTSRules);
-      const prosody = { speed, volume, normalize_loudness };
-      const isProsodic = Object.values(prosody).some((value) => value !== undefined);
-      const own = { text, ...parameters, references, prosody: isProsodic ? prosody : undefined };
-      const body = { ...own, ...config.extraBody };
-      return {
-        path: config.wordTimings ? '/v1/tts/stream/with-timestamp' : '/v1/tts',
-        headers: { 'Content-Type': 'application/msgpack', model: config.model ?? 's2.1-pro' },
-        // A view of the encoder's larger buffer.
-        body: encoder()?.(body, { ignoreUndefined: true }),
-      };
-    },
-    read: (response, context) =>
-      mediaType(response.headers) === 'text/event-stream'
-        ? readTimed(response, context)
-        : context.answers.audio(response),
-  };
-  return wire;
-}
+const wire: LateRequestWire<PsiTTSConfig> = {
+  name: 'PsiTTS',
+  baseUrl: 'https://api.fish.audio',
+  authType: 'bearer',
+  rules: (config) => ({ ...psiTTSRules, sampleRate: { oneOf: formatOf(config).sampleRates, wire: true } }),
+  problem: ({ referenceId, references }) =>
+    referenceId !== undefined && references !== undefined ? 'set referenceId or references, not both' : undefined,
+  normalizesText: ({ normalize = true }) => normalize && ['en', 'zh'],
+  retiring: psiTTS,
+  openFormat: () => ({ key: 'format', samples: 'wav' }),
+  format: (config) => {
+    const { metadata, sampleRates } = formatOf(config);
+    return { sampleRate: config.sampleRate ?? sampleRates.at(-1) ?? 44_100, channels: 1, ...metadata };
+  },
+  load: async (name) => {
+    const code = new OnDemand(name, () => import('./psi-dialect.ts'));
+    const [encode, { psiDialect }] = await Promise.all([loadEncoder(name), code.load()]);
+    return psiDialect(encode);
+  },
+};
 
 /**
  * Fish Audio text-to-speech (`POST /v1/tts`, MessagePack), `https://api.fish.audio`, https://docs.fish.audio
@@ -210,15 +146,8 @@ function wireOf(encoder: () => Encode | undefined): RequestWire<PsiTTSConfig> {
  * Needs the optional package @msgpack/msgpack (>= 3.0.0).
  */
 export class PsiTTS extends RemoteTTS<PsiTTSConfig> {
-  #encode: Encode | undefined;
-
   constructor(config: PsiTTSConfig, logger?: Logger) {
-    super(byRequests(wireOf(() => this.#encode)), config, logger);
-  }
-
-  protected override async onInitialize(signal: AbortSignal): Promise<void> {
-    this.#encode = await loadEncoder(this.name);
-    await super.onInitialize(signal);
+    super(byRequests(wire), config, logger);
   }
 }
 

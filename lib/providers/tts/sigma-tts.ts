@@ -1,16 +1,11 @@
-import { concatMap, EMPTY, of, switchMap, type Observable } from 'rxjs';
 import type { AudioMetadata } from '../../audio/types.ts';
-import { decodeBase64 } from '../../core/base64.ts';
-import { asObject, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import { ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
-import type { HttpResponse } from '../../transport/http.ts';
-import { mediaType } from '../../transport/media-type.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests, type RequestVoice } from './requests/by-requests.ts';
-import { wordEvent } from './words/word-event.ts';
-import type { RequestContext, RequestTTSConfig, RequestWire, SpeechRequest } from './requests/request-wire.ts';
+import type { LateRequestWire, RequestTTSConfig } from './requests/request-wire.ts';
 import type { TTSVoice } from './tts-voice.ts';
-import type { SynthesisEvent } from './utterance.ts';
 import type { TTSCallOptions } from './voice-service.ts';
 
 /** A model of {@link SigmaTTS}; others are passed through. */
@@ -74,21 +69,18 @@ const formats: Readonly<Record<SigmaTTSFormat, Omit<AudioMetadata, 'sampleRate' 
   pcm: { encoding: 'linear16', bitDepth: 16, mimeType: 'audio/pcm' },
 };
 
-/** A response may name a file instead of including its audio. */
-interface File {
-  readonly type: 'file';
-  readonly address: string;
-}
-
 const modelOf = ({ model = 'GEN2' }: SigmaTTSConfig): string => model;
 const isStreamed = (config: SigmaTTSConfig): boolean => config.streaming ?? modelOf(config) !== 'GEN2';
 const isG711 = ({ format }: SigmaTTSConfig): boolean => format === 'alaw' || format === 'ulaw';
 const change = { min: -50, max: 50, integer: true };
 
-const wire: RequestWire<SigmaTTSConfig> = {
+/** What the dialect needs too. */
+const facts = { modelOf, isStreamed };
+export type SigmaFacts = typeof facts;
+
+const wire: LateRequestWire<SigmaTTSConfig> = {
   name: 'SigmaTTS',
   baseUrl: (config) => `https://${isStreamed(config) ? `${config.region ?? 'global'}.` : ''}api.murf.ai`,
-  credential: (key) => ({ 'api-key': key }),
   rules: (config) => ({
     voiceId: { required: true, type: 'text' },
     format: { oneOf: Object.keys(formats) },
@@ -107,15 +99,7 @@ const wire: RequestWire<SigmaTTSConfig> = {
   openFormat: () => ({ key: 'format', samples: 'pcm' }),
   format: formatOf,
   maxTextLength: () => 3000,
-  // It is undocumented whether the service counts code points or UTF-16 units: the latter are never fewer.
-  lengthOf: ({ length }) => length,
-  // Of accounts outside us-east.
-  concurrency: 2,
-  fileHosts: /^(.+\.)?murf\.ai$/,
-  request: requestFor,
-  read: readAnswer,
-  // The service answers 403 to a wrong key.
-  errorOf: ({ status }) => (status === 403 ? { code: 'unauthorized' } : undefined),
+  load: async (name) => (await new OnDemand(name, () => import('./sigma-dialect.ts')).load()).sigmaDialect(facts),
 };
 
 /**
@@ -139,7 +123,9 @@ export class SigmaTTS extends RemoteTTS<SigmaTTSConfig, RequestVoice> {
     signal,
   }: { readonly model?: SigmaTTSModel } & TTSCallOptions = {}): Promise<readonly TTSVoice[]> {
     const request = { path: '/v1/speech/voices', query: { model } };
-    return asObjects(await this.speaker.fetchJson(request, signal ? { signal } : {})).flatMap(voiceOf);
+    const catalog = await this.speaker.fetchJson(request, signal ? { signal } : {});
+    const { sigmaVoices } = await import('./sigma-dialect.ts');
+    return sigmaVoices(catalog);
   }
 }
 
@@ -150,79 +136,4 @@ function formatOf(config: SigmaTTSConfig): AudioMetadata {
     channels: config.channelType === 'STEREO' ? 2 : 1,
     ...(ownEntry(formats, config.format) ?? formats.mp3),
   };
-}
-
-function requestFor(text: string, { config }: RequestContext<SigmaTTSConfig>): SpeechRequest {
-  const { voiceId, format = 'mp3', style, rate, pitch, variation, locale, pronunciationDictionary } = config;
-  const { audioDuration, wordDurationsAsOriginalText } = config;
-  // Raw samples include neither rate nor channels.
-  const { container, sampleRate } = formatOf(config);
-  const whole = { modelVersion: modelOf(config), encodeAsBase64: true, audioDuration, wordDurationsAsOriginalText };
-  return {
-    path: isStreamed(config) ? '/v1/speech/stream' : '/v1/speech/generate',
-    json: {
-      text,
-      voiceId,
-      ...(isStreamed(config) ? { model: modelOf(config) } : whole),
-      format: format.toUpperCase(),
-      sampleRate: config.sampleRate ?? (container ? undefined : sampleRate),
-      channelType: config.channelType ?? (container ? undefined : 'MONO'),
-      style,
-      rate,
-      pitch,
-      variation,
-      locale,
-      pronunciationDictionary,
-    },
-  };
-}
-
-function readAnswer(response: HttpResponse, context: RequestContext<SigmaTTSConfig>): Observable<SynthesisEvent> {
-  return context.answers
-    .object<SynthesisEvent | File>(response, (answer) => {
-      const warning = asString(answer['warning']);
-      if (warning) context.note(warning);
-      const words = asObjects(answer['wordDurations']);
-      return [
-        audioIn(answer, context),
-        ...words.flatMap(({ word, startMs, endMs }) => wordEvent(word, startMs, endMs)),
-      ];
-    })
-    .pipe(concatMap((event) => (event.type === 'file' ? audioAt(event.address, context) : of(event))));
-}
-
-function audioIn(
-  { encodedAudio, audioFile }: WireObject,
-  { error }: RequestContext<SigmaTTSConfig>,
-): SynthesisEvent | File {
-  const encoded = asString(encodedAudio);
-  const data = encoded ? decodeBase64(encoded) : undefined;
-  if (data?.length) return { type: 'audio', data };
-  const address = asString(audioFile) ?? '';
-  if (!encoded && address) return { type: 'file', address };
-  throw error('the answer has no audio', { code: 'protocol', recoverable: true });
-}
-
-function audioAt(address: string, context: RequestContext<SigmaTTSConfig>): Observable<SynthesisEvent> {
-  return context
-    .download(address)
-    .pipe(switchMap((file) => (mediaType(file.headers) === 'application/json' ? EMPTY : context.answers.audio(file))));
-}
-
-function voiceOf(voice: WireObject): TTSVoice[] {
-  const id = asString(voice['voiceId']);
-  if (id === undefined) return [];
-  const locales = asObject(voice['supportedLocales']) ?? {};
-  const styles = Object.values(locales).flatMap((locale) => asObject(locale)?.['availableStyles'] ?? []);
-  const [gender, description] = [asString(voice['gender'])?.toLowerCase(), asString(voice['description'])];
-  return [
-    {
-      id,
-      name: asString(voice['displayName']) ?? id,
-      languages: [...new Set([asString(voice['locale']) ?? [], Object.keys(locales)].flat())],
-      styles: [...new Set(styles.flatMap((style) => asString(style) ?? []))],
-      ...(gender && { gender }),
-      ...(description && { description }),
-    },
-  ];
 }

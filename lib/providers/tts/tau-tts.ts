@@ -1,17 +1,14 @@
 import type { AudioMetadata } from '../../audio/types.ts';
-import { decodeBase64 } from '../../core/base64.ts';
 import type { ConfigRules } from '../../core/config-rule.ts';
-import { asNumber, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import { ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
-import { wireParameters } from '../../core/wire-parameters.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import { tauTTS } from '../retiring.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests, type RequestVoice } from './requests/by-requests.ts';
-import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
+import type { LateRequestWire, RequestTTSConfig } from './requests/request-wire.ts';
 import type { TTSVoice } from './tts-voice.ts';
 import type { TTSCallOptions } from './voice-service.ts';
-import { endMarks, hearMarks, type SpeechMark } from './words/speech-marks.ts';
-import type { WordTiming } from './words/spread-words.ts';
 
 /** A model of {@link TauTTS}; others are passed through. */
 export type TauTTSModel = 'blizzard' | (string & {});
@@ -79,10 +76,9 @@ export const tauTTSRules: ConfigRules = {
   debug: { wire: true },
 };
 
-const wire: RequestWire<TauTTSConfig> = {
+const wire: LateRequestWire<TauTTSConfig> = {
   name: 'TauTTS',
   baseUrl: 'https://api.lmnt.com',
-  credential: (key) => ({ 'X-API-Key': key }),
   rules: () => tauTTSRules,
   retiring: tauTTS,
   openFormat: () => ({ key: 'format', samples: 'pcm_s16le' }),
@@ -92,20 +88,7 @@ const wire: RequestWire<TauTTSConfig> = {
     ...(ownEntry(formats, format) ?? formats.mp3),
   }),
   maxTextLength: () => 5000,
-  // It is undocumented whether the service counts code points or UTF-16 units: the latter are never fewer.
-  lengthOf: ({ length }) => length,
-  request: (text, { config }) => ({
-    path: config.wordTimings ? '/v1/ai/speech' : '/v1/ai/speech/bytes',
-    headers: { ...version, Accept: config.wordTimings ? 'application/json' : 'application/octet-stream' },
-    json: { text, ...wireParameters(config, tauTTSRules) },
-  }),
-  read: (response, context) =>
-    context.answers.object(response, ({ audio, timestamps }) => {
-      const data = decodeBase64(asString(audio) ?? '');
-      if (!data?.length) throw context.error('the answer has no audio', { code: 'protocol', recoverable: true });
-      const words = wordsOf(asObjects(timestamps)).map((word) => ({ type: 'word', ...word }) as const);
-      return [{ type: 'audio', data }, ...words];
-    }),
+  load: async (name) => (await new OnDemand(name, () => import('./tau-dialect.ts')).load()).tauDialect(version),
 };
 
 /**
@@ -126,35 +109,8 @@ export class TauTTS extends RemoteTTS<TauTTSConfig, RequestVoice> {
    */
   async voices({ signal, ...query }: TauTTSVoiceFilter & TTSCallOptions = {}): Promise<readonly TTSVoice[]> {
     const request = { path: '/v1/ai/voice/list', query: { ...query }, headers: version };
-    const all = asObjects(await this.speaker.fetchJson(request, signal ? { signal } : {}));
-    return all.filter(({ state }) => state === undefined || state === 'ready').flatMap(voiceOf);
+    const catalog = await this.speaker.fetchJson(request, signal ? { signal } : {});
+    const { tauVoices } = await import('./tau-dialect.ts');
+    return tauVoices(catalog);
   }
-}
-
-/** The service times words, spaces and punctuation separately, in seconds. */
-function wordsOf(timestamps: readonly WireObject[]): WordTiming[] {
-  let at = 0;
-  const marks = timestamps.flatMap(({ text, start, duration }): SpeechMark[] => {
-    const [piece, seconds, length] = [asString(text) ?? ' ', asNumber(start), asNumber(duration)];
-    const from = at;
-    at += piece.length;
-    if (!piece.trim() || seconds === undefined || length === undefined) return [];
-    const startMs = Math.round(seconds * 1000);
-    return [{ text: piece.trim(), startMs, endMs: Math.round((seconds + length) * 1000), start: from, end: at }];
-  });
-  const [open, ...words] = hearMarks(undefined, marks);
-  const [, ...last] = endMarks(open);
-  return [...words, ...last].filter(({ text }) => /[\p{L}\p{N}]/u.test(text));
-}
-
-function voiceOf(voice: WireObject): TTSVoice[] {
-  const id = asString(voice['id']);
-  if (id === undefined) return [];
-  const optional = {
-    gender: asString(voice['gender']),
-    description: asString(voice['description']),
-    previewUrl: asString(voice['preview_url']),
-  };
-  const told = Object.fromEntries(Object.entries(optional).filter(([, value]) => value));
-  return [{ id, name: asString(voice['name']) ?? id, languages: [], ...told }];
 }

@@ -1,4 +1,5 @@
-import { escapeXml, isSsml, splitSsml, textOfSsml, xmlElement } from '../../../../lib/text/ssml.ts';
+import { isSsml, splitSsml, textOfSsml } from '../../../../lib/text/ssml.ts';
+import { escapeXml, xmlElement } from '../../../../lib/text/xml.ts';
 
 describe('escapeXml', () => {
   const cases: readonly (readonly [string, string])[] = [

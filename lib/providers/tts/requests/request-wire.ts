@@ -1,4 +1,6 @@
 import type { Observable } from 'rxjs';
+import type { AudioMetadata } from '../../../audio/types.ts';
+import type { WireValue } from '../../../core/config-rule.ts';
 import type { Query } from '../../../core/remote-provider.ts';
 import type { WireObject } from '../../../core/guard.ts';
 import type { Step } from '../../../stream/fold.ts';
@@ -54,6 +56,10 @@ export interface AnswerReader {
 export interface RequestContext<C> extends WireErrors {
   /** The current configuration. */
   readonly config: Readonly<C>;
+  /** The configuration in the service's terms, as the wire's rules say. */
+  readonly parameters: Record<string, WireValue>;
+  /** The format of the audio. */
+  readonly format: AudioMetadata;
   /** Logs a warning, once per text. */
   readonly warn: (text: string) => void;
   /** Logs what may quote the user, at level debug. */

@@ -27,6 +27,7 @@ import { WavReader } from '../../../audio/wav-reader.ts';
 import { messageOf, VoiceError, withRequestId } from '../../../core/errors.ts';
 import { asObject, oncePerKind } from '../../../core/guard.ts';
 import { OnDemand } from '../../../core/on-demand.ts';
+import { wireParameters } from '../../../core/wire-parameters.ts';
 import { isRecoverable } from '../../../stream/backoff.ts';
 import { fromAbort } from '../../../stream/bridge.ts';
 import { incremental } from '../../../stream/incremental.ts';
@@ -75,6 +76,12 @@ export class SpeechRequests<C extends RequestTTSConfig> {
     this.#context = {
       get config() {
         return voice.config;
+      },
+      get parameters() {
+        return wireParameters(voice.config, wire.rules(voice.config));
+      },
+      get format() {
+        return wire.format(voice.config);
       },
       ...errors,
       warn,
