@@ -5,7 +5,8 @@ import { hear, silentHearing, type HearingEffect, type HearingInput } from '../.
 import { asObjects, type WireObject } from '../../../lib/core/guard.ts';
 import { deltaWire } from '../../../lib/providers/stt/delta-stt.ts';
 import type { STTContext, STTWire } from '../../../lib/providers/stt/stt-wire.ts';
-import { zetaWire } from '../../../lib/providers/stt/zeta-stt.ts';
+import { zetaDialect } from '../../../lib/providers/stt/zeta-stt-dialect.ts';
+import { zetaFacts, zetaWire } from '../../../lib/providers/stt/zeta-stt.ts';
 import { isLoud } from '../../../lib/providers/stt/voice-levels.ts';
 import { mono16k } from './stt-fixture.ts';
 
@@ -144,7 +145,7 @@ const pieces: Readonly<Record<string, (text: string) => [wire: STTWire<object, u
   ],
   DeltaSTT: (text) => [deltaWire, { tokens: [{ text, is_final: true }] }],
   ZetaSTT: (content) => [
-    zetaWire,
+    { ...zetaWire, ...zetaDialect(zetaFacts) },
     { message: 'AddTranscript', results: [{ type: 'word', alternatives: [{ content }] }] },
   ],
 };

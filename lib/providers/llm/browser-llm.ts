@@ -1,27 +1,16 @@
-import { defer, Observable, ReplaySubject, Subject, takeUntil, tap } from 'rxjs';
-import { configProblem, type RulesOf } from '../../core/config-rule.ts';
+import { defer, EMPTY, type Observable, ReplaySubject, Subject, takeUntil, tap } from 'rxjs';
 import { callSafely } from '../../core/application-code.ts';
+import { configProblem, type RulesOf } from '../../core/config-rule.ts';
 import { messageOf } from '../../core/errors.ts';
-import { oncePerKind, type WireObject } from '../../core/guard.ts';
+import { oncePerKind } from '../../core/guard.ts';
 import type { GenerateOptions, LLMEvent, Message } from '../../core/messages.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import { missingPackage } from '../../core/optional-peer.ts';
 import { Provider } from '../../core/provider.ts';
 import type { LLMProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
-import { wireParameters } from '../../core/wire-parameters.ts';
-import {
-  engineError,
-  gpuProblem,
-  withoutText,
-  type BrowserEngine,
-  type LoadProgress,
-  type WebLLM,
-  type WebLLMEngineConfig,
-} from './browser-engine.ts';
-import { answerSchema } from './answer-schema.ts';
-import { chatAnswer } from './chat-answer.ts';
-import { callFields, chatHistory, chatTools } from './chat-dialect.ts';
-import type { AnswerContext, ModelEffect } from './model-wire.ts';
-import { repairHistory } from './repair-history.ts';
+import type { BrowserAnswers } from './browser-answers.ts';
+import type { BrowserEngine, LoadProgress, WebLLM, WebLLMEngineConfig } from './browser-engine.ts';
+import { gpuProblem } from './gpu-problem.ts';
 
 /** Configuration of {@link BrowserLLM}. */
 export interface BrowserLLMConfig {
@@ -63,8 +52,6 @@ const rules: RulesOf<BrowserLLMConfig & Pick<GenerateOptions, 'seed'>> = {
 /** Options that the engine has no field for. */
 const lacking = ['serviceTier', 'cacheKey', 'parallelToolCalls'] as const;
 
-const answer = chatAnswer(false);
-
 /**
  * BrowserLLM: WebLLM, a language model on the GPU in the browser, https://webllm.mlc.ai. No address, no credential;
  * works offline after the first download (100 MB and more).
@@ -80,12 +67,8 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
   readonly #warnOnce = oncePerKind((option) =>
     this.logger.warn(`${this.name}: the engine does not support ${option}; it was left out`),
   );
-  #engine: BrowserEngine | undefined;
-  #worker: Worker | undefined;
-  /** Settles when the engine is idle: it runs one operation at a time. */
-  #last: Promise<unknown> = Promise.resolve();
-  #isLost = false;
-  #calls = 0;
+  /** What generates answers: from `initialize()` on. */
+  #answers: BrowserAnswers | undefined;
 
   /** The text of every generation. Hot. */
   get tokens$(): Observable<string> {
@@ -105,7 +88,8 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
     return defer(() => {
       this.assertReady('generate');
       for (const option of lacking.filter((each) => options[each] !== undefined)) this.#warnOnce(option);
-      return this.#answer(requestOf(this.config, messages, options), options);
+      // What is ready has loaded it.
+      return this.#answers?.generate(messages, options) ?? EMPTY;
     }).pipe(
       tap((event) => {
         if (event.type === 'token') this.#tokens$.next(event.text);
@@ -121,7 +105,9 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
   protected override async onInitialize(signal: AbortSignal): Promise<void> {
     this.assertConfig();
     const { model, chatOpts, createEngine, appConfig, worker } = this.config;
-    const missing = createEngine ? undefined : await gpuProblem(model);
+    const code = new OnDemand(this.name, () => import('./browser-answers.ts'));
+    const gpu = createEngine ? undefined : gpuProblem(model);
+    const [missing, { BrowserAnswers }] = await Promise.all([gpu, code.load()]);
     if (missing) throw this.error(`${this.name}: ${missing}`, { code: 'device' });
     const module = await loadWebLLM(this.name);
     signal.throwIfAborted();
@@ -129,85 +115,29 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
       initProgressCallback: (progress) => this.#report(progress),
       ...(appConfig && { appConfig }),
     };
-    if (worker && !createEngine) this.#worker = worker();
-    try {
-      this.#engine =
+    const page = createEngine ? undefined : worker?.();
+    const answers = new BrowserAnswers({
+      name: this.name,
+      config: () => this.config,
+      rules,
+      engine: () =>
         createEngine?.(module, engineConfig) ??
-        (this.#worker ? new module.WebWorkerMLCEngine(this.#worker, engineConfig) : new module.MLCEngine(engineConfig));
-      await this.#engine.reload(model, chatOpts);
+        (page ? new module.WebWorkerMLCEngine(page, engineConfig) : new module.MLCEngine(engineConfig)),
+      worker: page,
+      warn: (text) => this.logger.warn(`${this.name}: ${text}`),
+    });
+    this.#answers = answers;
+    try {
+      await answers.start(model, chatOpts);
     } catch (cause) {
       this.onDispose();
-      throw engineError(this.name, cause);
+      throw cause;
     }
   }
 
   protected override onDispose(): void {
-    const engine = this.#engine;
-    const worker = this.#worker;
-    this.#engine = undefined;
-    this.#worker = undefined;
-    engine?.interruptGenerate();
-    if (worker) worker.terminate();
-    // The in-page engine cannot be stopped while it processes a prompt: it unloads once that is done.
-    else if (engine) void this.#last.then(() => engine.unload()).catch(() => undefined);
-  }
-
-  #answer(request: WireObject, { tools = [] }: GenerateOptions): Observable<LLMEvent> {
-    return new Observable((subscriber) => {
-      let isReading = false;
-      const isUnwanted = (): boolean => subscriber.closed;
-      const engine = this.#engine;
-      const context: AnswerContext = {
-        toolNames: tools.map(({ name }) => name),
-        newCallId: () => `call_${++this.#calls}`,
-      };
-      const tell = (effect: ModelEffect): void => {
-        if (effect.type === 'refused') throw engineError(this.name, effect.text);
-        if (effect.type === 'unreadable') {
-          this.logger.warn(`${this.name}: the engine returned an unreadable chunk`);
-        } else if (effect.type !== 'progress') subscriber.next(effect);
-      };
-      const read = async (): Promise<void> => {
-        if (isUnwanted() || !engine) return;
-        await this.#reloadWhenLost(engine);
-        // WebLLM mutates its arguments.
-        const chunks = await engine.chat.completions.create(structuredClone({ ...request, stream: true as const }));
-        isReading = true;
-        let state = answer.start;
-        try {
-          for await (const chunk of chunks) {
-            // Leaving the loop frees the engine.
-            if (isUnwanted()) return;
-            const data = JSON.stringify(tools.length > 0 ? withoutText(chunk) : chunk);
-            const [next, ...effects] = answer.read(state, { event: 'message', data }, context);
-            state = next;
-            effects.forEach(tell);
-          }
-        } finally {
-          isReading = false;
-        }
-        const ending = answer.end(state, context);
-        if (!ending) throw this.error(`${this.name}: the answer was cut off`, { code: 'internal', recoverable: true });
-        const [, ...effects] = ending;
-        effects.forEach(tell);
-        subscriber.complete();
-      };
-      this.#last = this.#last.then(read).catch((cause: unknown) => {
-        const error = engineError(this.name, cause);
-        this.#isLost ||= error.code === 'device';
-        subscriber.error(error);
-      });
-      return () => {
-        // Before the first token it would have no effect; then leaving the loop stops the answer.
-        if (isReading) engine?.interruptGenerate();
-      };
-    });
-  }
-
-  async #reloadWhenLost(engine: BrowserEngine): Promise<void> {
-    if (!this.#isLost) return;
-    await engine.reload(this.config.model, this.config.chatOpts);
-    this.#isLost = false;
+    this.#answers?.stop();
+    this.#answers = undefined;
   }
 
   #report(progress: LoadProgress): void {
@@ -218,32 +148,6 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
       this.report(this.error(`${this.name}: onLoadProgress threw: ${messageOf(cause)}`, { code: 'internal', cause })),
     );
   }
-}
-
-/** WebLLM's request for one answer. */
-function requestOf(config: BrowserLLMConfig, history: readonly Message[], options: GenerateOptions): WireObject {
-  const { tools = [], toolChoice, responseFormat } = options;
-  const { system, messages } = repairHistory(history, { systemPrompt: config.systemPrompt, startsWithUser: true });
-  // The engine accepts instructions only at the beginning. With tools, WebLLM adds a system prompt of its own and rejects another.
-  const [first, ...rest] = messages;
-  const opening =
-    system && tools.length > 0 && first ? [{ ...first, content: `${system}\n\n${first.content}` }, ...rest] : messages;
-  const wire = chatHistory(opening, { lateSystemRole: 'user', silence: '' });
-  return {
-    messages: [...(system && tools.length === 0 ? [{ role: 'system', content: system }] : []), ...wire],
-    stream_options: { include_usage: true },
-    ...wireParameters({ ...config, ...callFields(options, config) }, rules),
-    ...(/^qwen3/i.test(config.model) && { extra_body: { enable_thinking: false } }),
-    ...chatTools(tools, toolChoice ?? 'auto'),
-    ...(responseFormat && { response_format: engineFormat(responseFormat) }),
-    ...options.extraBody,
-  };
-}
-
-/** WebLLM takes a schema as text. */
-function engineFormat(format: NonNullable<GenerateOptions['responseFormat']>): WireObject {
-  const schema = format === 'json' ? undefined : JSON.stringify(answerSchema(format, 'BrowserLLM').schema);
-  return { type: 'json_object', ...(schema !== undefined && { schema }) };
 }
 
 async function loadWebLLM(name: string): Promise<WebLLM> {

@@ -1,27 +1,10 @@
 import type { AudioFormat } from '../../audio/types.ts';
 import type { ConfigRules, WireValue } from '../../core/config-rule.ts';
-import type { VoiceError } from '../../core/errors.ts';
-import { asNumber, asObject, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
-import type { Query } from '../../core/remote-provider.ts';
-import { wireParameters } from '../../core/wire-parameters.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import type { AwsCredentials } from '../../transport/aws-signature.ts';
-import { AwsSigner } from '../../transport/aws-signer.ts';
-import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
-import type { SocketRequest, ReconnectingSocketOptions } from '../../transport/reconnecting-socket.ts';
-import { lambdaAudio, lambdaFailures, lambdaKind, lambdaMessage } from './lambda-stt-events.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
-import {
-  completed,
-  heard,
-  withFinished,
-  silenceInGaps,
-  type STTContext,
-  type STTFault,
-  type STTStep,
-  type STTWire,
-} from './stt-wire.ts';
-import { meanConfidence } from './stt-words.ts';
+import type { LateSTTWire } from './stt-wire.ts';
 
 /** Configuration of {@link LambdaSTT}. `apiKey` has no effect: requests are signed with `credentials`. */
 export interface LambdaSTTConfig extends StreamingSTTConfig, LambdaSTTOptions {
@@ -130,27 +113,16 @@ const rules: ConfigRules = {
   ...Object.fromEntries(Object.entries(told).map(([key, rule]) => [key, { ...rule, wire: kebab(key), toWire }])),
 };
 
-interface LambdaResults {
-  /** The most recent final results, to recognize late repetitions. */
-  readonly finished: readonly string[];
+/** What the dialect needs too. */
+export interface LambdaFacts {
+  readonly rules: ConfigRules;
+  readonly identifies: (config: LambdaSTTConfig) => boolean;
 }
 
-type Context = STTContext<LambdaSTTConfig>;
-type Step = STTStep<LambdaResults>;
+const facts: LambdaFacts = { rules, identifies };
 
-const gapMs = 500;
-
-/** Silence after which the service ends an utterance; filling longer gaps costs money and achieves nothing. */
-const endingMs = 3_000;
-
-/** Silence that stands for the end of an utterance when the application knows it, in milliseconds. */
-const finalSilenceMs = 1_500;
-
-/** How often the service needs audio while nobody speaks: it gives up after 15 s. */
-const idleMs = 5_000;
-
-/** Amazon Transcribe's wire. */
-export const lambdaWire: STTWire<LambdaSTTConfig, LambdaResults> = {
+/** What is known of Amazon Transcribe before anybody speaks to it. */
+export const lambdaWire: LateSTTWire<LambdaSTTConfig> = {
   name: 'LambdaSTT',
   baseUrl: ({ region = '' }) =>
     `https://transcribestreaming.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}:8443`,
@@ -164,37 +136,11 @@ export const lambdaWire: STTWire<LambdaSTTConfig, LambdaResults> = {
   credentialKey: 'credentials',
   // They sign the next connection.
   ownKeys: ['credentials'],
-  failures: lambdaFailures,
-  minFrameMs: 50,
-  catchUpSpeed: 2,
-  gapMs,
-  gap: silenceInGaps(gapMs, endingMs, idleMs),
-  // Only if the application names the session.
-  idParameter: 'session-id',
-  start: () => ({ finished: [] }),
-  read: {
-    TranscriptEvent: (state, { body }, context) =>
-      asObjects(asObject(asObject(body)?.['Transcript'])?.['Results']).reduce<Step>(
-        ([now, ...effects], result) => {
-          const [next, ...more] = onResult(now, result, context);
-          return [next, ...effects, ...more];
-        },
-        [state],
-      ),
-    exception: onFailure,
-    error: onFailure,
-  },
-
-  // Nobody can ask the service for a final: silence that comes at once ends the utterance.
-  commands: { finalize: (state) => [state, { type: 'silence-after-audio', ms: finalSilenceMs }] },
-  finalMs: 3_000,
-
   conflict: (config, isProxyMode) => conflictOf(config, !isProxyMode),
-  decode: lambdaMessage,
-  begin: () => [{ finished: [] }],
-  encode: lambdaAudio,
-  // An empty event ends the stream.
-  farewell: () => [lambdaAudio(new Uint8Array(0))],
+  load: async (host) => {
+    const { lambdaDialect } = await new OnDemand(host.name, () => import('./lambda-dialect.ts')).load();
+    return lambdaDialect(host, facts);
+  },
 };
 
 /**
@@ -203,14 +149,7 @@ export const lambdaWire: STTWire<LambdaSTTConfig, LambdaResults> = {
  * with word times; requests are signed and framed without a vendor SDK. See
  * https://docs.aws.amazon.com/transcribe/latest/dg/streaming.html.
  */
-export class LambdaSTT extends StreamingSTT<LambdaSTTConfig, LambdaResults> {
-  readonly #signer: AwsSigner = new AwsSigner({
-    service: 'transcribe',
-    config: () => this.config,
-    remember: (secret) => this.freshCredential(secret),
-    error: (message, options) => this.error(`${this.name}: ${message}`, options),
-  });
-
+export class LambdaSTT extends StreamingSTT<LambdaSTTConfig> {
   constructor(config: LambdaSTTConfig, logger?: Logger) {
     super(lambdaWire, config, logger);
   }
@@ -218,66 +157,6 @@ export class LambdaSTT extends StreamingSTT<LambdaSTTConfig, LambdaResults> {
   protected override get directCredential(): unknown {
     return this.config.credentials;
   }
-
-  protected override async request(): Promise<SocketRequest> {
-    const url = this.resolveSocketUrl('/stream-transcription-websocket', queryOf(this.config, this.format.sampleRate));
-    return { url: this.isProxyMode ? url : await this.#signer.presign(url) };
-  }
-
-  protected override socketOptions(): Partial<ReconnectingSocketOptions> {
-    return { errorOf: (failure) => this.#factsOf(failure) };
-  }
-
-  /** The service's timestamp corrects the signer's clock. */
-  protected override failure(fault: STTFault): VoiceError {
-    const error = super.failure(fault);
-    const { message, code, status, cause } = error;
-    const said = 'sentence' in fault ? (fault.sentence ?? '') : '';
-    const facts = this.#signer.errorOf({ status, headers: {}, message: said });
-    return facts ? this.error(message, { code, status, cause, ...facts }) : error;
-  }
-
-  /** What a refused upgrade means: its type is in a header, or in the body. */
-  #factsOf(failure: HttpFailure): HttpErrorFacts | undefined {
-    const [name = ''] = (failure.headers['x-amzn-errortype'] ?? failure.reason ?? '').split(/[:,]/, 1);
-    const reason = lambdaKind(name, failure.message);
-    const known = ownEntry(lambdaFailures, reason);
-    return this.#signer.errorOf(failure) ?? (known && { code: known.code, recoverable: known.recoverable, reason });
-  }
-}
-
-function onResult(state: LambdaResults, result: WireObject, context: Context): Step {
-  const { ResultId, ChannelId: channel, LanguageCode, EndTime, IsPartial, Alternatives } = result;
-  const { finished } = state;
-  const id = asString(ResultId);
-  const [best = {}] = asObjects(Alternatives);
-  const text = asString(best['Transcript'])?.trim();
-  if (!text || (id !== undefined && finished.includes(id))) return [state];
-  const words = context.words(spokenItems(best, channel), ({ content }) => asString(content));
-  const configured = identifies(context.config) ? undefined : context.config.languageCode;
-  const said = { text, words, confidence: meanConfidence(words), language: asString(LanguageCode) ?? configured };
-  if (IsPartial !== false) return [state, ...heard(said)];
-  const endMs = (asNumber(EndTime) ?? 0) * 1_000;
-  // Channels are transcribed separately: a final result in one says nothing about the other.
-  const isNew = !context.isFinal(endMs) || endMs === 0 || channel !== undefined;
-  return [
-    { finished: withFinished(finished, id) },
-    { type: 'finalized', ms: endMs },
-    ...(isNew ? completed(said) : []),
-  ];
-}
-
-/** A result's words, without punctuation. With separate channels, these stand for speakers. */
-function spokenItems({ Items: items }: WireObject, channel: unknown): WireObject[] {
-  return asObjects(items).flatMap((item) => {
-    const { Type: type, StartTime: start, EndTime: end, Content: content, Confidence: confidence } = item;
-    return type === 'pronunciation' ? { start, end, content, confidence, speaker: item['Speaker'] ?? channel } : [];
-  });
-}
-
-function onFailure(state: LambdaResults, { name, message }: WireObject): Step {
-  const sentence = asString(message) ?? '';
-  return [state, { type: 'failure', kind: lambdaKind(asString(name) ?? '', sentence), sentence }];
 }
 
 /** Lists are joined into one value; `false` is omitted. */
@@ -293,20 +172,6 @@ function kebab(key: string): string {
 /** Whether the service detects the language. */
 function identifies({ identifyLanguage = false, identifyMultipleLanguages = false }: LambdaSTTConfig): boolean {
   return identifyLanguage || identifyMultipleLanguages;
-}
-
-/** The query parameters. */
-function queryOf(config: LambdaSTTConfig, sampleRate: number): Query {
-  const { language = 'en-US', languageCode = language } = config;
-  const { 'media-encoding': encoding, ...others } = wireParameters(config, rules);
-  return {
-    'media-encoding': encoding,
-    'sample-rate': sampleRate,
-    'language-code': identifies(config) ? undefined : languageCode,
-    ...others,
-    ...(config.partialResultsStability && { 'enable-partial-results-stabilization': true }),
-    'number-of-channels': config.enableChannelIdentification ? 2 : undefined,
-  };
 }
 
 /** A conflict between keys, as a sentence; `undefined` if there is none. */

@@ -21,7 +21,8 @@ import type {
 } from '../../transport/reconnecting-socket.ts';
 import { laterKeys, streamingRules, type StreamingSTTConfig } from './streaming-stt-config.ts';
 import { explained } from './stt-failure.ts';
-import type { STTFault, STTNote, STTWire } from './stt-wire.ts';
+import type { STTHost, STTService } from './stt-service.ts';
+import type { LateSTTWire, STTDialect, STTFault, STTNote, STTWire } from './stt-wire.ts';
 import type { RunnerHost, WireRunner } from './wire-runner.ts';
 
 export type { StreamingSTTConfig } from './streaming-stt-config.ts';
@@ -45,7 +46,10 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
   readonly reportsSpeechEnd: boolean;
   protected override readonly credentialKey: string;
 
-  readonly #wire: STTWire<C, S>;
+  readonly #service: STTService<C>;
+  readonly #wire: STTWire<C, S> | LateSTTWire<C, S>;
+  /** How the service is spoken to: of a wire that is loaded late, from `initialize()` on. */
+  #dialect: STTDialect<C, S> | undefined;
   readonly #transcripts$ = new Subject<TranscriptionResult>();
   readonly #speech$ = new Subject<SpeechEvent>();
   readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
@@ -55,27 +59,29 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
   #early: Fifo<AudioChunk> = this.#earlyAudio();
   #format: AudioMetadata | undefined;
 
-  constructor(wire: STTWire<C, S>, config: C, logger?: Logger) {
+  constructor(wire: STTWire<C, S> | LateSTTWire<C, S>, config: C, logger?: Logger) {
     super(config, logger);
     this.name = wire.name;
     this.reportsSpeechEnd = wire.reportsSpeechEnd ?? false;
     this.credentialKey = wire.credentialKey ?? 'apiKey';
+    this.#service = wire;
     this.#wire = wire;
+    if (!('load' in wire)) this.#dialect = wire;
   }
 
   /** Formats that `sendAudio` accepts, best first. */
   get accepts(): readonly AudioFormat[] {
-    return this.#wire.accepts(this.config);
+    return this.#service.accepts(this.config);
   }
 
   /** Silence after which the service ends an utterance, in milliseconds; `undefined` if it judges in other ways. */
   get pauseMs(): number | undefined {
-    return this.#wire.pauseMs?.(this.config);
+    return this.#service.pauseMs?.(this.config);
   }
 
   /** How the credential is presented: `authType`, else the service's own way. */
   override get authType(): AuthType {
-    return this.config.authType ?? this.#wire.authType?.(this.config) ?? this.defaultAuthType;
+    return this.config.authType ?? this.#service.authType?.(this.config) ?? this.defaultAuthType;
   }
 
   /** Results, each with the full text of its utterance so far. Hot. */
@@ -162,7 +168,7 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
   }
 
   protected get defaultBaseUrl(): string | undefined {
-    return this.#wire.baseUrl(this.config);
+    return this.#service.baseUrl(this.config);
   }
 
   /** Runs one of the wire's `commands`; false, doing nothing, when there is no session. */
@@ -171,8 +177,10 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
   }
 
   /** Address and credential of one connection. Default: from the wire's `path` and `query`. */
-  protected async request(_context: SocketRequestContext): Promise<SocketRequest> {
-    const url = this.resolveSocketUrl(this.#wire.path ?? '', this.#runner && this.#wire.query?.(this.#runner.context));
+  protected async request(context: SocketRequestContext): Promise<SocketRequest> {
+    const dialect = this.#dialect;
+    if (dialect?.request) return dialect.request(context);
+    const url = this.resolveSocketUrl(dialect?.path ?? '', this.#runner && dialect?.query?.(this.#runner.context));
     return { url, ...(await this.resolveSocketCredentials()) };
   }
 
@@ -188,8 +196,11 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
 
   /** Converts a fault of the service to an error. */
   protected failure(fault: STTFault): VoiceError {
-    const { text, ...options } = explained(fault, this.#wire.failures, (sentence) => this.redact(sentence));
-    return this.error(`${this.name}: ${text}`, options);
+    const { text, ...options } = explained(fault, this.#dialect?.failures, (sentence) => this.redact(sentence));
+    const error = this.error(`${this.name}: ${text}`, options);
+    const facts = this.#dialect?.factsOf?.(fault, error);
+    const { message, code, status, cause } = error;
+    return facts ? this.error(message, { status, cause, ...facts, code: facts.code ?? code }) : error;
   }
 
   /** Takes what the service tells besides its results. Default: drops it. */
@@ -197,27 +208,31 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
 
   protected override get transportOptions(): TransportOptions {
     const options = super.transportOptions;
-    return { ...options, connectTimeoutMs: options.connectTimeoutMs ?? this.#wire.connectTimeoutMs?.(this.config) };
+    return { ...options, connectTimeoutMs: options.connectTimeoutMs ?? this.#service.connectTimeoutMs?.(this.config) };
   }
 
   protected override socketCredentials(key: string): SocketCredentials {
-    return this.#wire.credentials?.(key, this.config, this.authType) ?? super.socketCredentials(key);
+    return this.#dialect?.credentials?.(key, this.config, this.authType) ?? super.socketCredentials(key);
   }
 
   protected override configProblem(): string | undefined {
-    const problem = configProblem(this.config, { ...streamingRules, ...this.#wire.rules }, this.advise);
-    return problem ?? this.#wire.conflict?.(this.config, this.isProxyMode);
+    const problem = configProblem(this.config, { ...streamingRules, ...this.#service.rules }, this.advise);
+    return problem ?? this.#service.conflict?.(this.config, this.isProxyMode);
   }
 
   protected override async onInitialize(_signal: AbortSignal): Promise<void> {
     this.assertAuth();
     this.assertConfig();
     this.resolveUrl('');
-    this.reportRetiring(this.#wire);
+    this.reportRetiring(this.#service);
     if (this.#runner) return;
     // A page shows before it needs what listens.
-    const { WireRunner } = await new OnDemand(this.name, () => import('./wire-runner.ts')).load();
-    this.#runner = new WireRunner(this.#host());
+    const wire = this.#wire;
+    const code = new OnDemand(this.name, () => import('./wire-runner.ts'));
+    const dialect = 'load' in wire ? wire.load(this.#dialectHost) : wire;
+    const [{ WireRunner }, loaded] = await Promise.all([code.load(), dialect]);
+    this.#dialect = loaded;
+    this.#runner = new WireRunner(this.#host({ ...this.#service, ...loaded }));
     for (let chunk = this.#early.shift(); chunk; chunk = this.#early.shift()) this.#runner.sendAudio(chunk);
   }
 
@@ -227,8 +242,10 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
   }
 
   protected override onConfigUpdate(changed: Partial<C>): void {
-    if (this.initialized) this.reportRetiring(this.#wire);
-    const told = Object.entries(changed).filter(([key]) => !laterKeys.has(key) && !this.#wire.ownKeys?.includes(key));
+    if (this.initialized) this.reportRetiring(this.#service);
+    const told = Object.entries(changed).filter(
+      ([key]) => !laterKeys.has(key) && !this.#service.ownKeys?.includes(key),
+    );
     if (told.length > 0) this.#runner?.change(Object.fromEntries(told) as Partial<C>);
   }
 
@@ -257,9 +274,27 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     return new Fifo({ limit: earlyMs, sizeOf, onDrop });
   }
 
-  #host(): RunnerHost<C, S> {
+  get #dialectHost(): STTHost<C> {
     return {
-      wire: this.#wire,
+      name: this.name,
+      config: () => this.config,
+      format: () => this.format,
+      isProxyMode: () => this.isProxyMode,
+      url: (path, query) => this.resolveUrl(path, query),
+      socketUrl: (path, query) => this.resolveSocketUrl(path, query),
+      assertSecure: (url) => this.assertSecure(url),
+      credential: () => this.resolveApiKey(),
+      socketCredentials: () => this.resolveSocketCredentials(),
+      remember: (secret) => this.freshCredential(secret),
+      transport: () => this.transportOptions,
+      error: (text, options) => this.error(`${this.name}: ${text}`, options),
+      warn: (text) => this.logger.warn(`${this.name}: ${text}`),
+    };
+  }
+
+  #host(wire: STTWire<C, S>): RunnerHost<C, S> {
+    return {
+      wire,
       config: () => this.config,
       format: () => this.format,
       configureAudio: (metadata) => this.configureAudio(metadata),

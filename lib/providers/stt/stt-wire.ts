@@ -1,14 +1,18 @@
-import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
-import type { ConfigRules } from '../../core/config-rule.ts';
-import type { VoiceErrorCode } from '../../core/errors.ts';
+import type { AudioMetadata } from '../../audio/types.ts';
+import type { VoiceError, VoiceErrorCode } from '../../core/errors.ts';
 import type { WireObject } from '../../core/guard.ts';
 import type { AuthType, Query, SocketCredentials } from '../../core/remote-provider.ts';
-import type { RetiringModel } from '../../core/retirement.ts';
 import type { SpeechEvent, TranscribedWord, Translation } from '../../core/roles.ts';
-import type { HttpErrorOf } from '../../transport/http-error.ts';
-import type { SocketClose, SocketData } from '../../transport/reconnecting-socket.ts';
+import type { HttpErrorFacts, HttpErrorOf } from '../../transport/http-error.ts';
+import type {
+  SocketClose,
+  SocketData,
+  SocketRequest,
+  SocketRequestContext,
+} from '../../transport/reconnecting-socket.ts';
 import type { StreamingSTTConfig } from './streaming-stt-config.ts';
 import type { STTNote } from './stt-notes.ts';
+import type { STTHost, STTService } from './stt-service.ts';
 
 export type { STTNote } from './stt-notes.ts';
 
@@ -174,38 +178,12 @@ export type STTCommand<C, S> = {
 }['tell'];
 
 /**
- * A streaming speech-to-text service as data: its address, what to send, what its messages mean. All of it is pure;
- * `StreamingSTT` runs it, and owns the connection, the audio, replay, keep-alive, errors and the clock.
- *
- * A provider is one file (see `alpha-stt.ts`), or two when its facts are many:
- *
- * 1. its configuration type, and `rules` for it;
- * 2. its state `S`: an immutable object, holding what the service has sent and the application has not received yet. Leave
- *    out what the {@link STTContext} provides: positions, frames, what is final, the configuration;
- * 3. the wire: always `name`, `baseUrl`, `accepts`, `rules`, `start` and `read`; the rest as the service requires;
- * 4. the class: a constructor that passes the wire to `StreamingSTT`, and a line for each operation of its own:
- *    `finalize(): void { this.tell('finalize') }`.
- *
- * A step returns the next state and its effects in order; {@link heard} and {@link completed} are the usual two. A
- * reader may throw, which costs only that message. I/O, such as a request before the connection or a signature, does
- * not belong in the wire: the class overrides `request()`, `resolveSocketCredentials()`, `socketOptions()` or
- * `failure()`.
- *
- * A session runs `start`, then for each connection `connecting`, `opening`, `begin` and messages, and finally `leave`
- * and `end`. The state outlives a lost connection; `begin` decides what to keep of it.
+ * How a service is spoken to, and what its messages mean.
  *
  * @typeParam C - The provider's configuration.
  * @typeParam S - The wire's state.
  */
-export interface STTWire<C extends StreamingSTTConfig, S> {
-  /** The class's name. */
-  readonly name: string;
-  /** Scheme, host and fixed path prefix; `undefined` when only the user knows it. */
-  baseUrl(config: Readonly<C>): string | undefined;
-  /** Formats that the service supports, best first. */
-  accepts(config: Readonly<C>): readonly AudioFormat[];
-  /** Rules for the configuration. */
-  readonly rules: ConfigRules;
+export interface STTDialect<C extends StreamingSTTConfig, S> {
   /** The initial state. */
   start(): S;
   /** Readers by message type. Other types are ignored. */
@@ -216,27 +194,17 @@ export interface STTWire<C extends StreamingSTTConfig, S> {
    */
   readonly commands?: Readonly<Record<string, STTCommand<C, S>>>;
 
+  /** Address and credential of one connection. Default: from `path` and `query`. */
+  request?(context: SocketRequestContext): Promise<SocketRequest>;
   /** The path below the base address. */
   readonly path?: string;
   /** The query parameters. */
   query?(context: STTContext<C>): Query;
   /** How an upgrade presents the credential. Default: the Authorization header, or subprotocols in a browser. */
   credentials?(key: string, config: Readonly<C>, authType: AuthType): SocketCredentials;
-  /** Default: `token`. */
-  authType?(config: Readonly<C>): AuthType;
-  /** The configuration key that holds the credential, for errors. Default: `apiKey`. */
-  readonly credentialKey?: string;
-  /** Longest wait for a connection, in milliseconds, unless configured. Default: 10,000. */
-  connectTimeoutMs?(config: Readonly<C>): number;
   /** Whether reconnects reuse the address, until the effect `forget-address`. Default: false. */
   readonly keepsAddress?: boolean;
 
-  /** A conflict that the rules cannot express, as a sentence. */
-  conflict?(config: Readonly<C>, isProxyMode: boolean): string | undefined;
-  /** The models that the service retires. */
-  readonly retiring?: readonly RetiringModel[];
-  /** Keys that are not sent to the service: they change without reconnecting. */
-  readonly ownKeys?: readonly string[];
   /** Applies changed keys to the running session. Default, and for `undefined`: reconnect. */
   reconfigure?(state: S, changed: Partial<C>, context: STTContext<C>): STTStep<S> | undefined;
 
@@ -245,10 +213,6 @@ export interface STTWire<C extends StreamingSTTConfig, S> {
   /** What else to do when the answer to `finalize` did not come. */
   overdue?(state: S, context: STTContext<C>): readonly STTEffect[];
 
-  /** Whether `speech$` reports the end of speech. Default: false. */
-  readonly reportsSpeechEnd?: boolean;
-  /** Silence after which it ends an utterance, in milliseconds. Default: it judges the end in other ways. */
-  pauseMs?(config: Readonly<C>): number | undefined;
   /** Parses a message; `undefined` if unreadable. Must not throw. Default: JSON. */
   decode?(data: SocketData): WireObject | undefined;
   /** A message's type, for `read`. Default: its `type` field. */
@@ -303,6 +267,8 @@ export interface STTWire<C extends StreamingSTTConfig, S> {
 
   /** What the service's failures and close codes mean. */
   readonly failures?: Failures;
+  /** What else a fault's error says. Default: nothing. */
+  factsOf?(fault: STTFault, error: VoiceError): HttpErrorFacts | undefined;
   /** What a close means. Default, and for `undefined`: as in `failures`, else a lost connection. */
   closes?(close: SocketClose, context: STTContext<C>): STTFault | undefined;
   /** With `keepsAddress`: whether a close invalidates the address. */
@@ -318,6 +284,38 @@ export interface STTWire<C extends StreamingSTTConfig, S> {
   isLast?(message: WireObject, state: S, context: STTContext<C>): boolean;
   /** The session has ended. Default: the latest words become final (`finish`). */
   end?(state: S, context: STTContext<C>): STTStep<S>;
+}
+
+/**
+ * A streaming speech-to-text service as data: its address, what to send, what its messages mean. All of it is pure;
+ * `StreamingSTT` runs it, and owns the connection, the audio, replay, keep-alive, errors and the clock.
+ *
+ * A provider is one file (see `alpha-stt.ts`), or two when its facts are many:
+ *
+ * 1. its configuration type, and `rules` for it;
+ * 2. its state `S`: an immutable object, holding what the service has sent and the application has not received yet. Leave
+ *    out what the {@link STTContext} provides: positions, frames, what is final, the configuration;
+ * 3. the wire: always `name`, `baseUrl`, `accepts`, `rules`, `start` and `read`; the rest as the service requires;
+ * 4. the class: a constructor that passes the wire to `StreamingSTT`, and a line for each operation of its own:
+ *    `finalize(): void { this.tell('finalize') }`.
+ *
+ * A step returns the next state and its effects in order; {@link heard} and {@link completed} are the usual two. A
+ * reader may throw, which costs only that message. I/O, such as a request before the connection or a signature, does
+ * not belong in the wire: the class overrides `request()`, `resolveSocketCredentials()`, `socketOptions()` or
+ * `failure()`.
+ *
+ * A session runs `start`, then for each connection `connecting`, `opening`, `begin` and messages, and finally `leave`
+ * and `end`. The state outlives a lost connection; `begin` decides what to keep of it.
+ *
+ * @typeParam C - The provider's configuration.
+ * @typeParam S - The wire's state.
+ */
+export interface STTWire<C extends StreamingSTTConfig, S> extends STTService<C>, STTDialect<C, S> {}
+
+/** A service whose dialect is code that a page loads when it is needed. */
+export interface LateSTTWire<C extends StreamingSTTConfig, S = unknown> extends STTService<C> {
+  /** Loads it; awaited by `initialize()`. */
+  load(this: void, host: STTHost<C>): Promise<STTDialect<C, S>>;
 }
 
 /** The effects as those of a channel; `undefined` for audio that is transcribed as one. */

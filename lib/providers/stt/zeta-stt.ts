@@ -1,37 +1,12 @@
 import { type Observable, Subject } from 'rxjs';
-import type { AudioMetadata } from '../../audio/types.ts';
-import type { ConfigRule, ConfigRules } from '../../core/config-rule.ts';
-import { type WireObject, asNumber, asObject, asString, ownEntry, wireWord } from '../../core/guard.ts';
+import type { ConfigRule } from '../../core/config-rule.ts';
 import type { Logger } from '../../core/logger.ts';
-import type { TranscribedWord } from '../../core/roles.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import { primaryLanguage } from '../../core/wire-names.ts';
-import { wireParameters } from '../../core/wire-parameters.ts';
-import { type NamedEncodings, formatsOf, nameOf } from './named-encodings.ts';
+import { type NamedEncodings, formatsOf } from './named-encodings.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import type { SoundEvent, SpeechTranslation, STTNote } from './stt-notes.ts';
-import {
-  type STTContext,
-  type STTEffect,
-  type STTStep,
-  type STTWire,
-  type Said,
-  endless,
-  heard,
-  isEndless,
-} from './stt-wire.ts';
-import { meanConfidence } from './stt-words.ts';
-import { zetaFailures } from './zeta-stt-failures.ts';
-import { type Item, itemsOf, textOf } from './zeta-stt-items.ts';
-import {
-  type Translated,
-  ended,
-  nothingTranslated,
-  onSound,
-  restarted,
-  textsIn,
-  translationsIn,
-  withSentences,
-} from './zeta-stt-extras.ts';
+import type { LateSTTWire } from './stt-wire.ts';
 
 /** Configuration of {@link ZetaSTT}. `language` is ISO 639-1 or a pack such as `cmn_en`; default: `en`. */
 export interface ZetaSTTConfig extends ZetaSTTOptions {
@@ -116,9 +91,6 @@ interface ZetaRule extends ConfigRule {
 
 const defaultTrigger = 0.75;
 
-/** How much longer than the silence trigger `maxDelay` must be, in seconds. */
-const delayMargin = 0.25;
-
 /** The keys, with their names on the wire. */
 export const zetaSTTRules: Readonly<Record<string, ZetaRule>> = {
   language: { type: 'text', wire: 'language', default: 'en', toWire: (tag) => languageOf(String(tag)) },
@@ -153,14 +125,7 @@ export const zetaSTTRules: Readonly<Record<string, ZetaRule>> = {
   volumeThreshold: { min: 0, max: 100, wire: 'audio_filtering_config.volume_threshold', live: true },
 };
 
-/** Rules of what a running session can change; the language is always sent. */
-const liveRules = Object.fromEntries(
-  Object.entries(zetaSTTRules).filter(([key, { live = false }]) => live || key === 'language'),
-);
-
 const maxVocabulary = 1_000;
-
-const locales: ReadonlySet<string> = new Set(['en-GB', 'en-US', 'en-AU', 'cmn-Hans', 'cmn-Hant']);
 
 /** A conflict between keys, as a sentence; `undefined` if there is none. */
 function zetaConflict(config: ZetaSTTConfig): string | undefined {
@@ -176,135 +141,40 @@ function zetaConflict(config: ZetaSTTConfig): string | undefined {
     : undefined;
 }
 
-/** The first message: the audio's format, and the transcription settings. */
-function zetaStart(config: ZetaSTTConfig, { encoding, sampleRate }: AudioMetadata): WireObject {
-  const { translation, audioEvents = [], interimResults = true } = config;
-  return {
-    message: 'StartRecognition',
-    audio_format: { type: 'raw', encoding: nameOf(zetaEncodings, encoding), sample_rate: sampleRate },
-    transcription_config: {
-      ...settings(config, zetaSTTRules),
-      additional_vocab: config.additionalVocab,
-      ...config.parameters,
-    },
-    ...(translation && {
-      translation_config: { target_languages: translation.to.map(languageOf), enable_partials: interimResults },
-    }),
-    ...(audioEvents.length > 0 && { audio_events_config: { types: audioEvents } }),
-    ...config.extraBody,
-  };
-}
-
-/** The message that updates a running session; `undefined` when no message can. */
-function zetaUpdate(config: ZetaSTTConfig, changed: readonly string[]): WireObject | undefined {
-  if (!changed.every((key) => ownEntry(zetaSTTRules, key)?.live)) return undefined;
-  return { message: 'SetRecognitionConfig', transcription_config: settings(config, liveRules) };
-}
-
-/** The keys that are set, under the service's names. */
-function settings(config: ZetaSTTConfig, rules: ConfigRules): WireObject {
-  const { language = '', endOfUtteranceSilenceTrigger: trigger = defaultTrigger } = config;
-  const { outputLocale = locales.has(language) ? language : undefined } = config;
-  const { maxDelay = Math.max(1, trigger + delayMargin) } = config;
-  const named = wireParameters({ ...config, outputLocale, maxDelay }, rules);
-  return Object.entries(named).reduce<WireObject>((all, [name, value]) => {
-    const [group = name, key] = name.split('.');
-    return { ...all, [group]: key === undefined ? value : { ...asObject(all[group]), [key]: value } };
-  }, {});
-}
-
 function languageOf(tag: string): string {
   const base = primaryLanguage(tag);
   return base === 'zh' ? 'cmn' : base;
 }
 
-/** The utterance so far. */
-interface ZetaUtterance {
-  /** Final items. */
-  readonly finals: readonly Item[];
-  /** The items after them, which may change. */
-  readonly partial: readonly Item[];
-  /** The separator between words of the language. */
-  readonly delimiter: string;
-  /** Its translations. */
-  readonly translated: Translated;
-  /** End of the service's final words, in milliseconds of the connection. */
-  readonly finalMs: number | undefined;
+/** What the dialect needs too. */
+export interface ZetaFacts {
+  readonly rules: Readonly<Record<string, ZetaRule>>;
+  readonly encodings: NamedEncodings;
+  readonly defaultTrigger: number;
+  readonly languageOf: (tag: string) => string;
 }
 
-type Context = STTContext<ZetaSTTConfig>;
-type Step = STTStep<ZetaUtterance>;
+export const zetaFacts: ZetaFacts = { rules: zetaSTTRules, encodings: zetaEncodings, defaultTrigger, languageOf };
 
-/** Most items of an utterance. */
-const maxItems = 2_048;
-
-/** Speechmatics' wire. */
-export const zetaWire: STTWire<ZetaSTTConfig, ZetaUtterance> = {
+/** What is known of Speechmatics before anybody speaks to it. */
+export const zetaWire: LateSTTWire<ZetaSTTConfig> = {
   name: 'ZetaSTT',
   baseUrl: () => 'https://eu.rt.speechmatics.com',
-  path: '/v2',
   // Linear16, linear32 and mulaw, or the configured one, at the configured or at any sample rate.
   accepts: (config) => formatsOf(zetaEncodings, config),
   rules: zetaSTTRules,
   conflict: zetaConflict,
-  catchUpSpeed: 2,
-  endingMs: ({ endOfUtteranceSilenceTrigger: trigger = defaultTrigger }) => trigger * 1_000,
-  failures: zetaFailures,
-  requestIdOf: ({ message, id }) => (message === 'RecognitionStarted' ? id : undefined),
-  start: () => ({ finals: [], partial: [], delimiter: ' ', translated: nothingTranslated, finalMs: undefined }),
-  // It acknowledges audio.
-  promisesMessages: () => true,
-  read: {
-    RecognitionStarted: (state, { id, language_pack_info: pack }) => [
-      { ...state, delimiter: asString(asObject(pack)?.['word_delimiter']) ?? ' ' },
-      { type: 'log', text: `session ${asString(id) ?? 'without an id'}` },
-    ],
-    AudioAdded: (state) => [state],
-    AddPartialTranscript: onPartial,
-    AddTranscript: onFinal,
-    AddPartialTranslation: (state, message, context) => onTranslation(state, message, context, false),
-    AddTranslation: (state, message, context) => onTranslation(state, message, context, true),
-    AudioEventStarted: onSound,
-    AudioEventEnded: onSound,
-    EndOfUtterance: (state, { forced }, context) => complete(state, context, forced === true),
-    EndOfTranscript: (state, _message, context) => complete(state, context),
-    Warning: (state, { type }) => [state, { type: 'warning', text: `the service warns (${wireWord(type)})` }],
-    Error: (state, { type, reason }) => [state, { type: 'failure', kind: wireWord(type), sentence: asString(reason) }],
+  load: async ({ name }) => {
+    const { zetaDialect } = await new OnDemand(name, () => import('./zeta-stt-dialect.ts')).load();
+    return zetaDialect(zetaFacts);
   },
-  commands: {
-    finalize: (state, { audioEndMs: endMs }) => {
-      const timestamp = endMs === undefined ? undefined : Math.round(endMs) / 1_000;
-      return [state, { type: 'send-after-audio', message: { message: 'ForceEndOfUtterance', timestamp } }];
-    },
-  },
-
-  // The key as header; in browsers, a temporary key in the query.
-  credentials: (key) => ({ headers: { Authorization: `Bearer ${key}` }, query: { jwt: key } }),
-  typeOf: ({ message }) => asString(message),
-  opening: ({ config, format }) => [JSON.stringify(zetaStart(config, format))],
-  isReady: ({ message }) => message === 'RecognitionStarted',
-  // What is translated is heard again from its beginning, so that it is translated whole.
-  begin: (state, { config }) => [
-    {
-      ...state,
-      ...{ finals: config.translation ? [] : state.finals, partial: [], finalMs: undefined },
-      translated: restarted(state.translated),
-    },
-  ],
-  reconfigure(state, changed, { config }) {
-    const message = zetaUpdate(config, Object.keys(changed));
-    return message && [state, { type: 'send', message }];
-  },
-  farewell: (_state, { sentFrames }) => [JSON.stringify({ message: 'EndOfStream', last_seq_no: sentFrames })],
-  isLast: ({ message }) => message === 'EndOfTranscript',
-  end: (state, context) => complete({ ...state, finals: [...state.finals, ...state.partial] }, context),
 };
 
 /**
  * Speechmatics real-time transcription, API v2, at `wss://eu.rt.speechmatics.com/v2`: over 50 languages, word times,
  * speakers. See https://docs.speechmatics.com/api-ref/realtime-transcription-websocket.
  */
-export class ZetaSTT extends StreamingSTT<ZetaSTTConfig, ZetaUtterance> {
+export class ZetaSTT extends StreamingSTT<ZetaSTTConfig> {
   readonly #translations$ = new Subject<SpeechTranslation>();
   readonly #sounds$ = new Subject<SoundEvent>();
 
@@ -331,70 +201,4 @@ export class ZetaSTT extends StreamingSTT<ZetaSTTConfig, ZetaUtterance> {
     if (note.type === 'translation') this.#translations$.next(note.translation);
     else this.#sounds$.next(note.event);
   }
-}
-
-function onPartial(state: ZetaUtterance, message: WireObject, context: Context): Step {
-  const partial = itemsOf(message, context);
-  if (partial.length === 0 && state.partial.length === 0) return [state];
-  const next = { ...state, partial };
-  return [next, ...interim(next)];
-}
-
-function onFinal(state: ZetaUtterance, message: WireObject, context: Context): Step {
-  const items = itemsOf(message, context);
-  const endSeconds = asNumber(asObject(message['metadata'])?.['end_time']);
-  const finalMs = endSeconds === undefined ? state.finalMs : endSeconds * 1_000;
-  const next = { ...state, finals: [...state.finals, ...items], partial: [], finalMs };
-  const isTooLong = isEndless(next.finals, maxItems);
-  const isKept = context.config.translation !== undefined && next.finals.length > 0;
-  const final: readonly STTEffect[] =
-    endSeconds === undefined || isKept ? [] : [{ type: 'finalized', ms: endSeconds * 1_000 }];
-  const [last, ...told]: Step = isTooLong
-    ? complete(next, context)
-    : [next, ...(items.length > 0 ? interim(next) : [])];
-  return [last, ...final, ...told, ...(isTooLong ? [endless] : [])];
-}
-
-function onTranslation(state: ZetaUtterance, message: WireObject, context: Context, isFinal: boolean): Step {
-  const sentences = translationsIn(message, context, isFinal);
-  const translated = withSentences(state.translated, asString(message['language']), sentences);
-  const notes = sentences.map((translation) => ({ type: 'note', note: { type: 'translation', translation } }) as const);
-  const next = { ...state, translated };
-  return [next, ...notes, ...(translated === state.translated ? [] : interim(next))];
-}
-
-function interim({ finals, partial, delimiter, translated }: ZetaUtterance): readonly STTEffect[] {
-  const said = saidIn([...finals, ...partial], delimiter, translated);
-  return said.words.length > 0 ? heard(said) : [];
-}
-
-function complete(state: ZetaUtterance, context: Context, evenEmpty: boolean = false): Step {
-  const { finals, delimiter, translated, finalMs } = state;
-  const said = saidIn(finals, delimiter, translated);
-  const confidence = meanConfidence(said.words);
-  const isKept = context.config.translation !== undefined && finals.length > 0 && finalMs !== undefined;
-  return [
-    {
-      ...{ ...state, finals: [], partial: [] },
-      translated: finalMs === undefined ? translated : ended(translated, context.toAudioMs(finalMs)),
-    },
-    ...(isKept ? [{ type: 'finalized', ms: finalMs } as const] : []),
-    ...(finals.length > 0 || evenEmpty ? [{ type: 'voice', is: 'ended' } as const] : []),
-    // Punctuation alone belongs to the previous utterance.
-    ...(said.words.length > 0 || evenEmpty ? [{ type: 'result', kind: 'complete', ...said, confidence } as const] : []),
-  ];
-}
-
-/** The text of words and punctuation; the confidence of non-final words is meaningless. */
-function saidIn(
-  items: readonly Item[],
-  delimiter: string,
-  translated: Translated,
-): Said & { readonly words: readonly TranscribedWord[] } {
-  return {
-    translations: textsIn(translated),
-    text: textOf(items, delimiter),
-    words: items.flatMap(({ word }) => word ?? []),
-    language: items.find(({ language }) => language !== undefined)?.language,
-  };
 }

@@ -30,19 +30,20 @@ const meanings: Readonly<Record<string, HttpErrorFacts>> = {
 };
 
 /** How MiniMax is spoken with. */
-export const chiDialect = (facts: ChiFacts): RequestDialect<ChiTTSConfig> => ({
-  // The service's own, and the storage that it uses.
-  fileHosts: /^(.+\.)?(minimaxi?\.(io|cn|com|chat)|minimax-[\w-]+\.oss-[\w-]+\.aliyuncs\.com)$/,
-  request: (text, context) => requestFor(text, context, facts),
-  read: readAnswer,
-  errorOf: ({ json }) => {
-    const answer = asObject(json) ?? {};
-    const code = codeOf(answer);
-    if (code === undefined) return undefined;
-    const message = asString(asObject(answer['base_resp'])?.['status_msg']);
-    return { code: 'server', ...ownEntry(meanings, String(code)), reason: String(code), message };
-  },
-}) satisfies RequestDialect<ChiTTSConfig>;
+export const chiDialect = (facts: ChiFacts): RequestDialect<ChiTTSConfig> =>
+  ({
+    // The service's own, and the storage that it uses.
+    fileHosts: /^(.+\.)?(minimaxi?\.(io|cn|com|chat)|minimax-[\w-]+\.oss-[\w-]+\.aliyuncs\.com)$/,
+    request: (text, context) => requestFor(text, context, facts),
+    read: readAnswer,
+    errorOf: ({ json }) => {
+      const answer = asObject(json) ?? {};
+      const code = codeOf(answer);
+      if (code === undefined) return undefined;
+      const message = asString(asObject(answer['base_resp'])?.['status_msg']);
+      return { code: 'server', ...ownEntry(meanings, String(code)), reason: String(code), message };
+    },
+  }) satisfies RequestDialect<ChiTTSConfig>;
 
 function codeOf(message: WireObject): number | undefined {
   return asNumber(asObject(message['base_resp'])?.['status_code']);

@@ -142,8 +142,16 @@ const formatOf = ({ audioFormat = 'auto' }: ChiTTSConfig): ChiTTSFormat =>
 const isStreamed = (config: ChiTTSConfig): boolean => formatOf(config) !== 'wav';
 
 /** What the dialect needs too. */
-const facts = { voiceRules, audioRules, modifyRules, requestRules, formatOf, isStreamed };
-export type ChiFacts = typeof facts;
+export interface ChiFacts {
+  readonly voiceRules: ConfigRules;
+  readonly audioRules: ConfigRules;
+  readonly modifyRules: ConfigRules;
+  readonly requestRules: ConfigRules;
+  readonly formatOf: (config: ChiTTSConfig) => ChiTTSFormat;
+  readonly isStreamed: (config: ChiTTSConfig) => boolean;
+}
+
+const facts: ChiFacts = { voiceRules, audioRules, modifyRules, requestRules, formatOf, isStreamed };
 
 const wire: LateRequestWire<ChiTTSConfig> = {
   name: 'ChiTTS',

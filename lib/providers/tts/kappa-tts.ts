@@ -106,8 +106,12 @@ function authTypeOf({ authType, apiKey }: KappaTTSConfig): AuthType {
 }
 
 /** What the dialect needs too. */
-const facts = { authTypeOf, usualFormat };
-export type KappaFacts = typeof facts;
+export interface KappaFacts {
+  readonly authTypeOf: (config: KappaTTSConfig) => AuthType;
+  readonly usualFormat: string;
+}
+
+const facts: KappaFacts = { authTypeOf, usualFormat };
 
 const wire: LateRequestWire<KappaTTSConfig> = {
   name: 'KappaTTS',

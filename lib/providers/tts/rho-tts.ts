@@ -111,8 +111,13 @@ function rateOf(config: RhoTTSConfig): number {
 }
 
 /** What the dialect needs too. */
-const facts = { modelOf, isStreamed, documentOf: rhoDocument };
-export type RhoFacts = typeof facts;
+export interface RhoFacts {
+  readonly modelOf: (config: RhoTTSConfig) => string;
+  readonly isStreamed: (config: RhoTTSConfig) => boolean;
+  readonly documentOf: (escaped: string, manner?: Manner) => string;
+}
+
+const facts: RhoFacts = { modelOf, isStreamed, documentOf: rhoDocument };
 
 const wire: LateRequestWire<RhoTTSConfig> = {
   name: 'RhoTTS',

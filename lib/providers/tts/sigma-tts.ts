@@ -75,8 +75,12 @@ const isG711 = ({ format }: SigmaTTSConfig): boolean => format === 'alaw' || for
 const change = { min: -50, max: 50, integer: true };
 
 /** What the dialect needs too. */
-const facts = { modelOf, isStreamed };
-export type SigmaFacts = typeof facts;
+export interface SigmaFacts {
+  readonly modelOf: (config: SigmaTTSConfig) => string;
+  readonly isStreamed: (config: SigmaTTSConfig) => boolean;
+}
+
+const facts: SigmaFacts = { modelOf, isStreamed };
 
 const wire: LateRequestWire<SigmaTTSConfig> = {
   name: 'SigmaTTS',
