@@ -86,13 +86,6 @@ export class VoiceError extends Error {
   }
 }
 
-/** The error with the service's id of the request, unless it has one. */
-export function withRequestId(error: VoiceError, requestId: string | undefined): VoiceError {
-  if (requestId === undefined || error.requestId !== undefined) return error;
-  const { message, code, recoverable, provider, status, retryAfterMs, cause } = error;
-  return new VoiceError(message, { code, recoverable, provider, status, retryAfterMs, cause, requestId });
-}
-
 /** Thrown by `initialize()`: its message names the provider, its `cause` is the original error. */
 export class ProviderInitializationError extends VoiceError {
   constructor(provider: string, cause: unknown, message: string = messageOf(cause)) {

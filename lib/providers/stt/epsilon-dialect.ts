@@ -8,14 +8,7 @@ import { wireParameters } from '../../core/wire-parameters.ts';
 import { httpRequest, readJson } from '../../transport/http.ts';
 import type { SocketRequest, SocketRequestContext } from '../../transport/reconnecting-socket.ts';
 import type { EpsilonFacts, EpsilonSTTConfig } from './epsilon-stt.ts';
-import {
-  completed,
-  onChannel,
-  type STTContext,
-  type STTDialect,
-  type STTEffect,
-  type STTStep,
-} from './stt-wire.ts';
+import { completed, onChannel, type STTContext, type STTDialect, type STTEffect, type STTStep } from './stt-wire.ts';
 import type { STTHost } from './stt-service.ts';
 import { newWords } from './stt-words.ts';
 

@@ -24,10 +24,11 @@ import {
   toArray,
 } from 'rxjs';
 import { WavReader } from '../../../audio/wav-reader.ts';
-import { messageOf, VoiceError, withRequestId } from '../../../core/errors.ts';
+import { messageOf, VoiceError } from '../../../core/errors.ts';
 import { asObject, oncePerKind } from '../../../core/guard.ts';
 import { OnDemand } from '../../../core/on-demand.ts';
 import { wireParameters } from '../../../core/wire-parameters.ts';
+import { withRequestId } from '../../../core/request-id.ts';
 import { isRecoverable } from '../../../stream/backoff.ts';
 import { fromAbort } from '../../../stream/bridge.ts';
 import { incremental } from '../../../stream/incremental.ts';

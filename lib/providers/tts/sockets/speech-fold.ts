@@ -1,7 +1,8 @@
 import type { AudioMetadata } from '../../../audio/types.ts';
-import { type VoiceError, withRequestId } from '../../../core/errors.ts';
+import type { VoiceError } from '../../../core/errors.ts';
 import { ownEntry } from '../../../core/guard.ts';
 import { parseJsonObject } from '../../../core/parse-json.ts';
+import { withRequestId } from '../../../core/request-id.ts';
 import type { Machine } from '../../../stream/fold.ts';
 import { splitText } from '../../../text/split-text.ts';
 import { hasWords } from '../../../text/words.ts';
