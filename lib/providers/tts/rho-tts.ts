@@ -159,7 +159,6 @@ export class RhoTTS extends RemoteTTS<RhoTTSConfig, RequestVoice> {
    * @throws VoiceError when the provider is not initialized, when the request fails, and when `signal` aborts it.
    */
   async voices({ signal, ...filter }: RhoTTSVoiceFilter & TTSCallOptions = {}): Promise<readonly TTSVoice[]> {
-    this.assertReady('fetch');
     const { rhoVoices } = await import('./rho-dialect.ts');
     return rhoVoices((request) => this.speaker.fetchJson(request, signal ? { signal } : {}), filter);
   }
