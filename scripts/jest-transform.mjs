@@ -5,6 +5,9 @@
  * Jest runs each spec in a V8 context of its own, whose global object answers each look-up through an interceptor: a
  * `Math.sin` there costs several times the sine. So each module binds the built-ins that it names once, in its first
  * line. Only what no test replaces is bound: clocks, timers, `fetch` and their like stay look-ups.
+ *
+ * Jest's loader fails when two modules that are imported at the same time need a third that is not there yet ("request
+ * for … is not in cache"). So what the library loads later is imported one after the other.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -15,6 +18,11 @@ const bound = (
   'Map Math NaN Number Object Promise Reflect RegExp Set String Symbol Uint16Array Uint32Array Uint8Array WeakMap WeakSet'
 ).split(' ');
 
+/** An import of the library's own code. */
+const lateImport = /\bimport\(("\.[^"]+")\)/g;
+const inTurn =
+  ' const __inTurn = (load) => (globalThis.__imports = (globalThis.__imports ?? Promise.resolve()).then(load, load));';
+
 const self = readFileSync(new URL(import.meta.url));
 const key = createHash('sha256').update(self).update(version).digest('hex');
 
@@ -24,11 +32,14 @@ export default {
   },
   process(sourceText, sourcePath) {
     const names = bound.filter((name) => new RegExp(`\\b${name}\\b`).test(sourceText));
-    return transformSync(sourceText, {
+    const isLibrary = /[/\\]lib[/\\]/.test(sourcePath);
+    const binding = names.length > 0 ? `const { ${names.join(', ')} } = globalThis;` : '';
+    const { code } = transformSync(sourceText, {
       ...{ loader: sourcePath.endsWith('x') ? 'tsx' : 'ts', format: 'esm', target: 'node20', jsx: 'automatic' },
       ...{ sourcefile: sourcePath, sourcemap: 'inline', sourcesContent: false },
-      ...(names.length > 0 && { banner: `const { ${names.join(', ')} } = globalThis;` }),
+      banner: binding + (isLibrary ? inTurn : ''),
       tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
     });
+    return { code: isLibrary ? code.replace(lateImport, '__inTurn(() => import($1))') : code };
   },
 };
