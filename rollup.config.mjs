@@ -173,9 +173,6 @@ const withoutEmpty = {
   },
 };
 
-/** Without the white space between words. */
-const dense = (code) => transformSync(code, { target: 'esnext', charset: 'utf8', minifyWhitespace: true }).code;
-
 /** Code on fewer lines, in shorter statements: its names stay. */
 const pack = (code, charset = 'utf8') =>
   transformSync(code, {
@@ -185,44 +182,14 @@ const pack = (code, charset = 'utf8') =>
 /** Node reads and compiles a file of ASCII twice as fast; one with many other letters would get larger by it. */
 const charsetOf = (code) => ((code.match(/[^\0-\x7f]/g) ?? []).length < 500 ? 'ascii' : 'utf8');
 
-/** Node's code, packed: the package is a fourteenth smaller. */
-const packed = {
+/** TypeScript indents by four spaces, which are an eighth of the package. */
+const packed = (charset) => ({
   name: 'packed',
   generateBundle(_options, bundle) {
     for (const chunk of Object.values(bundle).filter(({ type }) => type === 'chunk'))
-      chunk.code = pack(chunk.code, charsetOf(chunk.code));
+      chunk.code = pack(chunk.code, charset(chunk.code));
   },
-};
-
-/**
- * TypeScript indents by four spaces, which are an eighth of the package: printed anew, with tabs and in shorter statements.
- * A text of several lines is not indented; a file with one that looks so keeps its spaces. What a page loads later, or
- * never, is packed as Node's code is, and so are the wires of services, which are a third of it all.
- */
-const lessIndented = {
-  name: 'less-indented',
-  generateBundle(_options, bundle) {
-    for (const chunk of Object.values(bundle).filter(({ type }) => type === 'chunk')) {
-      const isOfWhole = whole.some((room) => chunk.fileName === `${room}/${room}.js`);
-      if (
-        (chunk.isDynamicEntry && !chunk.isEntry) ||
-        isOfWhole ||
-        ofServers.test(chunk.fileName) ||
-        ofServices.test(chunk.fileName)
-      ) {
-        chunk.code = pack(chunk.code);
-        continue;
-      }
-      const { code } = transformSync(chunk.code, { target: 'esnext', charset: 'utf8', minifySyntax: true });
-      const tabbed = code.replace(/^(?: {2})+/gm, ({ length }) => '\t'.repeat(length / 2));
-      chunk.code = dense(tabbed) === dense(code) ? tabbed : code;
-    }
-  },
-};
-
-/** What runs on servers, also what an outgoing call on a phone line needs, and what speaks to services. */
-const ofServers = /^(?:proxy|opentelemetry|providers\/platform|features\/answering)\/|^transport\/\w+-node\.js$/;
-const ofServices = /^providers\/(?:stt|llm|tts|agent)\//;
+});
 
 /** Rooms of which a program uses most, and no page anything: one file each. */
 const whole = ['testing', 'evaluation', 'nats'];
@@ -264,7 +231,7 @@ const modules = {
   hoistTransitiveImports: false,
   minifyInternalExports: false,
   manualChunks: fileOf,
-  plugins: [withoutEmpty, behindConstants, lessIndented, worklets, command],
+  plugins: [withoutEmpty, behindConstants, packed(() => 'utf8'), worklets, command],
 };
 
 /** Node loads few large files four times as fast as many small ones: what entries share is one file for each of these. */
@@ -339,7 +306,7 @@ export default [
       }),
       smallWorklets,
     ],
-    output: [modules, { ...chunked('cjs', nodeFileOf, [nodeEntries, packed]), format: 'cjs' }],
+    output: [modules, { ...chunked('cjs', nodeFileOf, [nodeEntries, packed(charsetOf)]), format: 'cjs' }],
   },
   {
     ...common,
