@@ -63,6 +63,7 @@ export { BatchSTT, type Transcription } from './providers/stt/batch-stt.ts';
 export type { Recording, RecordingLimits } from './providers/stt/recordings.ts';
 export type { StreamingSTTConfig } from './providers/stt/streaming-stt-config.ts';
 export { StreamingSTT } from './providers/stt/streaming-stt.ts';
+export type { STTHost, STTService } from './providers/stt/stt-service.ts';
 export {
   completed,
   endless,
@@ -73,10 +74,12 @@ export {
   unknownFailure,
   type Failure,
   type Failures,
+  type LateSTTWire,
   type ResultDetails,
   type ResultKind,
   type STTCommand,
   type STTContext,
+  type STTDialect,
   type STTEffect,
   type STTFault,
   type STTNote,
@@ -91,9 +94,12 @@ export { byRequests, type RequestVoice } from './providers/tts/requests/by-reque
 export type {
   AnswerReader,
   ExchangeContext,
+  LateRequestWire,
   ObjectReading,
   OpenFormat,
   RequestContext,
+  RequestDialect,
+  RequestService,
   RequestTTSConfig,
   RequestWire,
   SpeechRequest,
@@ -101,7 +107,7 @@ export type {
 export { byId, type ContextConnection } from './providers/tts/sockets/by-id.ts';
 export { byOrder, type FlushConnection } from './providers/tts/sockets/by-order.ts';
 export { overSocket } from './providers/tts/sockets/over-socket.ts';
-export type { SocketWire } from './providers/tts/sockets/socket-wire.ts';
+export type { LateSocketWire, SocketDialect, SocketWire } from './providers/tts/sockets/socket-wire.ts';
 export type { Attribution } from './providers/tts/sockets/speech-step.ts';
 export type {
   ContextMessages,

@@ -59,5 +59,6 @@ export interface STTHost<C extends StreamingSTTConfig> {
   readonly transport: () => TransportOptions;
   /** Creates an error of the provider, prefixed with its name. */
   readonly error: (text: string, options: Omit<VoiceErrorOptions, 'provider'>) => VoiceError;
+  /** Writes a warning to the log, prefixed with its name. */
   readonly warn: (text: string) => void;
 }
