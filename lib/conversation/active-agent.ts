@@ -42,22 +42,28 @@ const usualText: readonly TextTransform[] = [markdown()];
 /** What answers are made with at this moment. Looked up for each request to the model and each text for the voice. */
 export function activeAgent(state: ConversationState, sources: AnswerSources): ActiveAgent {
   const { settings, rules } = state;
-  const { llm = sources.llm, tts = sources.tts, voices, ...agent } = agentOf(state, sources);
+  const own = agentOf(state, sources);
+  const { llm = sources.llm, tts = sources.tts, voices } = own;
   const { text = usualText, timeouts = {} } = settings;
   const { llmFirstTokenMs = Math.max(10_000, llm.patienceMs ?? 0), llmStallMs = 30_000 } = timeouts;
   const { ttsFirstAudioMs = 11_000, playoutMs = 3_000 } = timeouts;
   return {
     llm,
-    tts: voiceFor(state.language, { ...sources.voices, ...voices }) ?? tts,
-    systemPrompt: agent.systemPrompt ?? settings.systemPrompt,
-    tools: agent.tools ?? settings.tools ?? [],
-    answer: { ...settings.answer, ...agent.answer },
+    tts: voiceFor(state.language, both(sources.voices, voices)) ?? tts,
+    systemPrompt: own.systemPrompt ?? settings.systemPrompt,
+    tools: own.tools ?? settings.tools ?? [],
+    answer: both(settings.answer ?? {}, own.answer),
     locale: rules.locale,
     codeNotice: rules.phrases.codeNotice,
     text,
     timeouts: { llmFirstTokenMs, llmStallMs, ttsFirstAudioMs, playoutMs },
     speakAhead: rules.preflight.speak,
   };
+}
+
+/** All options; those of the second take precedence. */
+function both<T extends object>(first: T, second: T | undefined): T {
+  return second ? { ...first, ...second } : first;
 }
 
 /** The settings of the agent that answers, where they differ from the pipeline's. */
@@ -73,6 +79,6 @@ function voiceFor(language: string | undefined, voices: Voices): TTSProvider | u
 
 /** The agent with an answer's own options. */
 export function withAnswer(agent: ActiveAgent, answer: AnswerOptions | undefined): ActiveAgent {
-  const { tts = agent.tts } = { ...agent.answer, ...answer };
-  return { ...agent, tts, answer: { ...agent.answer, ...answer } };
+  const asked = both(agent.answer, answer);
+  return { ...agent, tts: asked.tts ?? agent.tts, answer: asked };
 }

@@ -198,7 +198,7 @@ function takeVoice(
     ...hearing,
     voice: rules.voiceEnds ? 'on' : 'unknown',
     voiceSince: isNew ? (rules.isBackchannel(joinWords(said, text)) ? undefined : (since ?? at)) : voiceSince,
-    ...(rules.voiceEnds ? {} : { silentSince: undefined }),
+    silentSince: rules.voiceEnds ? silentSince : undefined,
   };
   const resumes = event === 'resumed' || (isNew && silentSince !== undefined && voice === 'off');
   if (!resumes || speculation === undefined) return settle(voiced, at, rules);
