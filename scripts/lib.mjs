@@ -37,10 +37,10 @@ export function capture([command, ...args], options = {}) {
  * Runs a command and resolves to its exit code and what it printed; `live` shows that as it comes. `watch(child)` is
  * called with the running process and returns what ends the watch.
  */
-export function run([command, ...args], { live = false, env = {}, watch = () => () => {} } = {}) {
+export function run([command, ...args], { live = false, cwd = root, env = {}, watch = () => () => {} } = {}) {
   return new Promise((resolve) => {
     const child = spawn(command, args, {
-      cwd: root,
+      cwd,
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
