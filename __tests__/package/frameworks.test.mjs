@@ -21,9 +21,10 @@ const executablePath = bringChromium();
 const without = executablePath === undefined && 'there is no Chromium';
 const microphone = join(consumer, 'microphone.wav');
 
+const guide = readFileSync(join(root, 'docs/frameworks.md'), 'utf8');
 /** The code of the guide, by the name of the file with which it begins. */
 const printed = Object.fromEntries(
-  [...readFileSync(join(root, 'docs/frameworks.md'), 'utf8').matchAll(/^```\w+\n(.*\n[^]*?)^```$/gm)]
+  [...guide.matchAll(/^```\w+\n(.*\n[^]*?)^```$/gm)]
     .map(([, code]) => [/^(?:\/\/|<!--) ([\w.]+)/.exec(code)?.[1], code])
     .filter(([name]) => name !== undefined),
 );
@@ -294,4 +295,12 @@ describe('docs/frameworks.md', { concurrency: 2 }, () => {
       });
     });
   }
+});
+
+test('the pages name the versions that are tried here', () => {
+  const { dependencies } = JSON.parse(readFileSync(join(root, '__tests__/package/package.json'), 'utf8'));
+  const [vue, svelte, angular] = ['vue', 'svelte', '@angular/core'].map((name) => dependencies[name].split('.'));
+  assert(guide.includes(`Vue ${vue[0]}.${vue[1]}, Svelte ${svelte[0]} and Angular ${angular[0]}`));
+  const runtimes = readFileSync(join(root, 'docs/runtimes.md'), 'utf8');
+  assert(runtimes.includes(`[Vue ${vue[0]}, Svelte ${svelte[0]}, Angular ${angular[0]}](frameworks.md)`));
 });
