@@ -89,6 +89,23 @@ describe('tools', () => {
     expect(ofType(events, 'turn.ended')[0]?.reason).toBe('completed');
   });
 
+  it('that return an error have failed, as if they had thrown it', () => {
+    const tools: Tool[] = [
+      { name: 'returns', execute: () => new Error('no such city') },
+      { name: 'emits', execute: () => of(new TypeError('no such street')) },
+      { name: 'hides', execute: () => new WeakMap() },
+      { name: 'maps', execute: () => new Map([['Rome', new Set([21])]]) },
+    ];
+    const { llm, events } = test(tools);
+    expect(llm.requests[1]?.messages.filter(({ role }) => role === 'tool').map(({ content }) => content)).toEqual([
+      'Error: no such city.',
+      'Error: no such street.',
+      'Error: it ran, but JSON shows nothing of its result [WeakMap]: return text or fields.',
+      '{"Rome":[21]}',
+    ]);
+    expect(ofType(events, 'tool.error').map((event) => event.call.name)).toEqual(['returns', 'emits', 'hides']);
+  });
+
   it('get what their Standard Schema makes of the arguments, or an error', () => {
     const seen: unknown[] = [];
     const tool: Tool<number> = {

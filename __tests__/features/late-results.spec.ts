@@ -56,6 +56,17 @@ describe('withLateResults()', () => {
     await over(rig);
   });
 
+  it('takes an error that is returned for a failure, in time and late', async () => {
+    const rig = await patient(taking(3_900, new Error('no such city')));
+    await rig.scheduler.advance(10_000);
+    expect(rig.toldBy).toEqual([[], ['Error: no such city.']]);
+    await over(rig);
+    const late = await patient(taking(9_000, new Error('no such city')));
+    await late.scheduler.advance(10_000);
+    expect(late.late.map(({ content, isError }) => [content, isError])).toEqual([['Error: no such city.', true]]);
+    await over(late);
+  });
+
   it('answers without one that takes longer, and tells it in the next answer', async () => {
     const rig = await patient(taking(9_000, { rooms: 2 }));
     await rig.scheduler.advance(8_000);

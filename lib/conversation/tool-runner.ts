@@ -18,7 +18,7 @@ import { messageOf } from '../core/errors.ts';
 import type { Message, ToolCall, ToolDefinition } from '../core/messages.ts';
 import { parametersOf } from '../core/standard-schema.ts';
 import type { Tool, ToolContext } from '../core/tools.ts';
-import { executeTool } from '../stream/execute-tool.ts';
+import { executeTool, resultText } from '../stream/execute-tool.ts';
 import { merge } from '../stream/merge.ts';
 import { patientTimer } from '../stream/patient-timer.ts';
 import type { Emit } from './event-bus.ts';
@@ -186,10 +186,13 @@ function execute(
   return executeTool(tool, call, given);
 }
 
-/** A call's result, as the model is told it. */
+/**
+ * A call's result, as the model is told it.
+ *
+ * @throws The result, if it is an error; an Error if JSON shows nothing of it.
+ */
 export function succeeded({ id }: Pick<ToolCall, 'id'>, value: unknown): ToolOutcome {
-  const text = typeof value === 'string' ? value : (JSON.stringify(value) as string | undefined);
-  return { toolCallId: id, content: shortened(text ?? 'Done.'), isError: false };
+  return { toolCallId: id, content: shortened(resultText(value) ?? 'Done.'), isError: false };
 }
 
 /** What the model is told of a call that has failed. */

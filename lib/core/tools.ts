@@ -39,7 +39,7 @@ export interface Tool<Args = never> {
   readonly schema?: StandardSchemaV1<unknown, Args>;
   /**
    * Runs the call. The result goes to the model, as JSON unless it is a string: a value, a promise's value, or the last
-   * value of an Observable.
+   * value of an Observable or async generator. An Error that is returned is one that is thrown.
    */
   execute(args: Args, context: ToolContext): unknown;
   /** Whether the service guarantees that arguments fit `parameters`, which must be closed. Default: the service's. */

@@ -1,7 +1,6 @@
 import {
   asyncScheduler,
   catchError,
-  defaultIfEmpty,
   defer,
   filter,
   map,
@@ -12,7 +11,6 @@ import {
   startWith,
   switchMap,
   take,
-  takeLast,
   takeUntil,
   tap,
   type SchedulerLike,
@@ -22,7 +20,7 @@ import type { Tool, ToolContext } from '../core/tools.ts';
 import type { ToolOutcome } from '../conversation/history.ts';
 import { defaultTimeoutMs, failed, succeeded } from '../conversation/tool-runner.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
-import { toObservable } from '../stream/execute-tool.ts';
+import { lastOf } from '../stream/execute-tool.ts';
 import { patientTimer } from '../stream/patient-timer.ts';
 
 /** A result that arrived after the answer that asked for it. */
@@ -120,9 +118,7 @@ function run(
 ): Observable<Outcome> {
   return new Observable((subscriber) => {
     const [abort, id, ms] = [new AbortController(), context.toolCallId, tool.timeoutMs ?? defaultTimeoutMs];
-    const result$ = defer(() => toObservable(tool.execute(args, { ...context, signal: abort.signal }))).pipe(
-      defaultIfEmpty(undefined),
-      takeLast(1),
+    const result$ = defer(() => lastOf(tool.execute(args, { ...context, signal: abort.signal }))).pipe(
       map((value): Outcome => succeeded({ id }, value)),
     );
     const tooLate$ = patientTimer(ms, scheduler).pipe(

@@ -6,13 +6,12 @@ import {
   race,
   switchMap,
   take,
-  takeLast,
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
 import { defaultTimeoutMs } from '../conversation/tool-runner.ts';
 import type { Tool } from '../core/tools.ts';
-import { toObservable } from '../stream/execute-tool.ts';
+import { lastOf, toObservable } from '../stream/execute-tool.ts';
 import { patientTimer } from '../stream/patient-timer.ts';
 
 /** A call waiting for approval. */
@@ -86,8 +85,7 @@ export function withApproval<T extends Tool>(
           take(1),
           switchMap((approval) => {
             if (approval !== true) throw new Error(refusalOf(approval));
-            const run$ = toObservable(tool.execute(args, context)).pipe(defaultIfEmpty(undefined), takeLast(1));
-            return race(run$, outOfTime(runMs, scheduler));
+            return race(lastOf(tool.execute(args, context)), outOfTime(runMs, scheduler));
           }),
         );
       },

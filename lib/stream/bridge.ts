@@ -55,7 +55,8 @@ function isStream<T>(input: unknown): input is ReadableStream<T> {
   return has(input, 'getReader');
 }
 
-function isAsyncIterable<T>(input: unknown): input is AsyncIterable<T> {
+/** Whether it is an async iterable, such as an SDK's stream. */
+export function isAsyncIterable<T>(input: unknown): input is AsyncIterable<T> {
   return has(input, Symbol.asyncIterator);
 }
 

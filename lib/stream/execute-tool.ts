@@ -1,7 +1,9 @@
 import type * as jsonSchema from '@cfworker/json-schema';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { defaultIfEmpty, defer, from, isObservable, map, of, switchMap, takeLast, type Observable } from 'rxjs';
+import { messageOf } from '../core/errors.ts';
 import type { JsonSchema, Tool, ToolContext } from '../core/tools.ts';
+import { fromInput, isAsyncIterable } from './bridge.ts';
 
 /** A call of a tool. */
 interface Called {
@@ -27,11 +29,67 @@ export function executeTool(
     switchMap(() =>
       schema ? toObservable(schema['~standard'].validate(call.args)).pipe(map(valueOf)) : of(call.args),
     ),
-    switchMap((args) => toObservable(tool.execute(args as never, context))),
-    defaultIfEmpty(undefined),
-    takeLast(1),
+    switchMap((args) => lastOf(tool.execute(args as never, context))),
   );
 }
+
+/** What a tool has come to: its value, or the last one of its promise, Observable or async generator. Emits once. */
+export function lastOf(result: unknown): Observable<unknown> {
+  // A promise may bring a stream.
+  return lastIn(toObservable(result)).pipe(
+    switchMap((value) => (isMany(value) ? lastIn(fromInput(value)) : of(value))),
+  );
+}
+
+function lastIn(values$: Observable<unknown>): Observable<unknown> {
+  return values$.pipe(defaultIfEmpty(undefined), takeLast(1));
+}
+
+const isMany = (value: unknown): value is Observable<unknown> | AsyncIterable<unknown> =>
+  isObservable(value) || isAsyncIterable(value);
+
+/**
+ * A tool's result as the model is told it: a text itself, anything else as JSON. `undefined` if there is nothing to
+ * tell.
+ *
+ * @throws The result, if it is an error; an Error if JSON shows nothing of it.
+ */
+export function resultText(result: unknown): string | undefined {
+  if (isError(result)) throw result;
+  if (typeof result === 'string') return result;
+  const value = shown('', result);
+  const isShown = typeof value !== 'string' || typeof result !== 'object';
+  if (isShown) return JSON.stringify(value, shown);
+  throw new Error(`it ran, but JSON shows nothing of its result ${value}: return text or fields`);
+}
+
+/** More entries than fit any limit of a result: an iterable may have no end. */
+const maxEntries = 2 ** 17;
+
+/** A value of which JSON would show `{}`, in words that it has. */
+function shown(_key: string, value: unknown): unknown {
+  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
+  if (isError(value)) return `Error: ${messageOf(value)}`;
+  if (typeof value !== 'object' || value === null || Object.keys(value).length > 0 || 'toJSON' in value) return value;
+  if (Array.isArray(value) || isPlain(value) || typeof value.valueOf() !== 'object') return value;
+  if (value instanceof Map && [...value.keys()].every((key) => typeof key === 'string')) {
+    return Object.fromEntries(value) as unknown;
+  }
+  if (!(Symbol.iterator in value)) return `[${value.constructor.name || 'class'}]`;
+  const entries: unknown[] = [];
+  for (const entry of value as Iterable<unknown>) if (entries.push(entry) === maxEntries) break;
+  return entries;
+}
+
+/** Whether it is an object of no class, of whichever realm. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+/** Whether it is an error, of whichever realm. */
+const isError = (value: unknown): boolean =>
+  value instanceof Error || Object.prototype.toString.call(value) === '[object Error]';
 
 /** A value, a promise's value, or an Observable's values. */
 export function toObservable<T>(result$: T | PromiseLike<T> | Observable<T>): Observable<T> {

@@ -1,9 +1,9 @@
-import { catchError, defer, finalize, from, map, of, race, tap, type Observable, type SchedulerLike } from 'rxjs';
+import { catchError, defer, finalize, map, of, race, tap, type Observable, type SchedulerLike } from 'rxjs';
 import { messageOf } from '../../core/errors.ts';
 import type { ToolDefinition } from '../../core/messages.ts';
 import type { AgentFunctionCall } from '../../core/roles.ts';
 import type { Tool } from '../../core/tools.ts';
-import { executeTool } from '../../stream/execute-tool.ts';
+import { executeTool, lastOf, resultText } from '../../stream/execute-tool.ts';
 import { patientTimer } from '../../stream/patient-timer.ts';
 
 /** A function handler's second argument. */
@@ -63,7 +63,7 @@ export function runFunction(call: AgentFunctionCall, host: FunctionHost): Observ
 type Run = (call: AgentFunctionCall, context: AgentFunctionContext) => Observable<unknown>;
 
 function handled(handler: AgentFunctionHandler): Run {
-  return (call, context) => from(Promise.resolve(handler(call, context)));
+  return (call, context) => lastOf(Promise.resolve(handler(call, context)));
 }
 
 function ownRun(tool: Tool): Run {
@@ -74,7 +74,7 @@ function ownRun(tool: Tool): Run {
 }
 
 function outcomeOf(result: unknown): FunctionOutcome {
-  const content = typeof result === 'string' ? result : (JSON.stringify(result) as string | undefined);
+  const content = resultText(result);
   if (content === undefined) return { type: 'result', content: '{"ok":true}' };
   return content.length > maxContentLength
     ? failure(`the result is longer than ${maxContentLength} characters`)
