@@ -150,7 +150,7 @@ describe('a conversation with an agent', () => {
       '1000 speech.started',
       '1200 turn.ended interrupted',
     ]);
-    expect(ofType(events, 'error').map(({ message }) => message)).toEqual(['it detects turns itself']);
+    expect(ofType(events, 'error').map(({ message }) => message)).toEqual(['ScriptedAgent: it detects turns itself']);
   });
 
   it('refuses images, which no agent takes', () => {
@@ -231,9 +231,9 @@ describe('a conversation with an agent', () => {
     for (const ticket of [refused, failed]) expect(await ticket.done).toEqual({ heardText: '', interrupted: true });
     expect(agent.injected).toEqual(['agent Still here.']);
     expect(ofType(events, 'error').map(({ message, provider }) => [message, provider])).toEqual([
-      ['no session', 'ScriptedAgent'],
-      ['no text', 'ScriptedAgent'],
-      ['no audio', 'ScriptedAgent'],
+      ['ScriptedAgent: no session', 'ScriptedAgent'],
+      ['ScriptedAgent: no text', 'ScriptedAgent'],
+      ['ScriptedAgent: no audio', 'ScriptedAgent'],
     ]);
   });
 

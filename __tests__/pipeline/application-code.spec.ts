@@ -87,7 +87,7 @@ describe('application code that throws (F60)', () => {
     rigged.llm.generate = () => new Subject<never>().pipe(() => broken());
     const said = rigged.pipeline.send('hello');
     await said.done;
-    expect(messages(rigged)).toEqual(['it broke', 'a subscriber of errors$ threw: it broke']);
+    expect(messages(rigged)).toEqual(['FakeLLM: it broke', 'a subscriber of errors$ threw: it broke']);
     subscription.unsubscribe();
     await rigged.pipeline.dispose();
   });

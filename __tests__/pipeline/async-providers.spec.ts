@@ -78,7 +78,8 @@ describe('an async method that rejects (F60)', () => {
       const { pipeline, events } = rig(role, method, () => () => Promise.reject(new Error('it broke')));
       await pipeline.start();
       await pipeline.send('hello').done;
-      expect(ofType(events, 'error')).toMatchObject([{ role, message: 'it broke' }]);
+      const name = { llm: 'FakeLLM', tts: 'FakeTTS', output: 'FakeOutput' }[role];
+      expect(ofType(events, 'error')).toMatchObject([{ role, provider: name, message: `${name}: it broke` }]);
       expect(ofType(events, 'turn.ended')).toMatchObject([{ reason: 'error' }]);
       expect(pipeline.state).toBe('running');
       await pipeline.dispose();

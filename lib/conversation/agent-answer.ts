@@ -21,7 +21,7 @@ import {
   withLatestFrom,
 } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
-import { VoiceError } from '../core/errors.ts';
+import { errorOf, VoiceError } from '../core/errors.ts';
 import { ownEntry } from '../core/guard.ts';
 import type { AgentFunctionEnd, AgentProvider, OutputProvider, ProviderRole } from '../core/roles.ts';
 import { fromInput } from '../stream/bridge.ts';
@@ -81,7 +81,7 @@ export function agentAnswerer(ports: AgentPorts, shared: Shared): Answerer {
       try {
         agent.cutOff?.(heard);
       } catch (error) {
-        shared.report({ type: 'say.failed', error: byAgent(agent, error), role: 'llm' });
+        shared.report({ type: 'say.failed', error: errorOf(agent.name, error), role: 'llm' });
       }
     },
     transcode: (audio$, sourceOf) => ports.transcode?.(audio$, sourceOf) ?? audio$,
@@ -103,7 +103,7 @@ export function agentAnswerer(ports: AgentPorts, shared: Shared): Answerer {
         else agent.injectAgentMessage(text);
         return undefined;
       } catch (error) {
-        return { type: 'agent.refused', error: byAgent(agent, error), ticket };
+        return { type: 'agent.refused', error: errorOf(agent.name, error), ticket };
       }
     },
     input$: merge(replies(context), latencies(agent), toolEvents(context), usages(context)),
@@ -224,7 +224,7 @@ function replies({ agent, state$, validate }: Context): Observable<Input> {
       filter(({ data }) => data.byteLength > 0),
       map((chunk): ReplyPart => ({ type: 'audio', chunk })),
       catchError((error: unknown) => {
-        throw byAgent(agent, error);
+        throw errorOf(agent.name, error);
       }),
     ),
   );
@@ -304,7 +304,7 @@ export function agentCommand(agent: Agent, command: Command | TicketInterrupt): 
     try {
       agent[method]();
     } catch (error) {
-      return of({ type: 'say.failed', error: byAgent(agent, error), role: 'stt' });
+      return of({ type: 'say.failed', error: errorOf(agent.name, error), role: 'stt' });
     }
     // The voice of a turn by hand is on `speech$`.
     if (!isOurs) return EMPTY;
@@ -323,13 +323,8 @@ export function agentCommand(agent: Agent, command: Command | TicketInterrupt): 
   return fromInput(text$).pipe(
     reduce((text, piece) => text + piece, ''),
     map((text): Input => ({ type: 'agent.inject', as: 'agent', text, ticket })),
-    catchError((error: unknown) => of<Input>({ type: 'agent.refused', error: byAgent(agent, error), ticket })),
+    catchError((error: unknown) => of<Input>({ type: 'agent.refused', error: errorOf(agent.name, error), ticket })),
   );
-}
-
-/** An error that names the agent. */
-function byAgent({ name }: Agent, error: unknown): VoiceError {
-  return VoiceError.is(error) && error.provider ? error : VoiceError.from(error, { provider: name });
 }
 
 function roleOf(error: unknown, { voice: { output } }: Context): ProviderRole {

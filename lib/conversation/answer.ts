@@ -1,5 +1,4 @@
 import { Observable, of, ReplaySubject, Subscription, tap, type SchedulerLike } from 'rxjs';
-import { VoiceError } from '../core/errors.ts';
 import type { LLMEvent, TokenUsage } from '../core/messages.ts';
 import type { ProviderRole } from '../core/roles.ts';
 import { feed } from '../stream/feed.ts';
@@ -9,7 +8,7 @@ import type { Emit } from './event-bus.ts';
 import { generateAnswer, type GenerationContext, type GenerationStep, type RunningTools } from './generation.ts';
 import type { History, HistoryFacts } from './history.ts';
 import type { AgentReport } from './inputs.ts';
-import { nothingHeard, speech, type SpeechContext, type SpeechRequest, type SpeechResult } from './speech.ts';
+import { nothingHeard, roleOf, speech, type SpeechContext, type SpeechRequest, type SpeechResult } from './speech.ts';
 import type { Candidate } from './state.ts';
 import { momentOf, type TurnMoment } from './turn.ts';
 import { synthesizeText, type SpokenRound, type VoiceContext } from './voice.ts';
@@ -178,8 +177,7 @@ export function answer(candidate: Candidate, context: AnswerContext): Observable
         mark(momentOf[passed]);
       },
       error: (error: unknown) => {
-        const isVoice = VoiceError.is(error) && error.provider !== context.speech.output.name;
-        fail(error, isVoice ? 'tts' : 'output');
+        fail(error, roleOf(error, context.speech.output.name));
         subscriber.complete();
       },
       complete: () => {

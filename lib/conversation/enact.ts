@@ -176,8 +176,3 @@ export function publishHistory(change: HistoryChange, bus: EventBus): void {
     bus.emit('history.truncated', truncated);
   } else bus.emit(`history.${change.type}`, { item: change.item });
 }
-
-/** The role that an error of a speech concerns. */
-export function roleOf(error: unknown, outputName: string): 'output' | 'tts' {
-  return VoiceError.is(error) && error.provider === outputName ? 'output' : 'tts';
-}

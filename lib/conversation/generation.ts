@@ -17,7 +17,7 @@ import {
   type MonoTypeOperatorFunction,
   type SchedulerLike,
 } from 'rxjs';
-import { VoiceError } from '../core/errors.ts';
+import { errorOf, VoiceError } from '../core/errors.ts';
 import type { FinishReason, GenerateOptions, LLMEvent, Message, TokenUsage, ToolCall } from '../core/messages.ts';
 import { fromInput } from '../stream/bridge.ts';
 import { feed } from '../stream/feed.ts';
@@ -139,8 +139,8 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
       subscriber.next({ type: 'started', part, stored: true, round, agent });
       // A voice that refuses the round ends the answer: the model is not asked again.
       if (subscriber.closed) return;
-      const events$ = llm.generate(messages, requestOptions(agent, round, mustSpeak));
-      const inTime$ = fromInput(events$).pipe(map(tokenOf), context.validate('model'), stalls(agent, scheduler));
+      const events$ = asked(llm, messages, requestOptions(agent, round, mustSpeak));
+      const inTime$ = events$.pipe(context.validate('model'), stalls(agent, scheduler));
       const guarded$ = guardedOutput(inTime$, agent.text, {
         scheduler,
         tell: (report) => subscriber.next({ type: 'guarded', part, report }),
@@ -244,6 +244,21 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
   }
 
   return ask(1);
+}
+
+/** A model's answer; its errors name it, also those of a plain object. */
+function asked(llm: ActiveAgent['llm'], messages: readonly Message[], options: GenerateOptions): Observable<LLMEvent> {
+  return new Observable((subscriber) => {
+    feed(
+      defer(() => fromInput(llm.generate(messages, options))),
+      subscriber,
+      {
+        next: (event) => subscriber.next(tokenOf(event)),
+        error: (cause) => subscriber.error(errorOf(llm.name, cause)),
+        complete: () => subscriber.complete(),
+      },
+    );
+  });
 }
 
 /** An event of a model; a plain object's `generate()` may also emit bare strings. */

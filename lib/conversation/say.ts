@@ -1,8 +1,8 @@
-import { catchError, EMPTY, of, type Observable } from 'rxjs';
+import { catchError, EMPTY, finalize, of, type Observable } from 'rxjs';
 import type { ProviderRole } from '../core/roles.ts';
 import type { History } from './history.ts';
 import type { AgentReport } from './inputs.ts';
-import { speech, type SpeechContext, type SpeechRequest, type SpeechResult } from './speech.ts';
+import { nothingHeard, speech, type SpeechContext, type SpeechRequest, type SpeechResult } from './speech.ts';
 import type { Say } from './state.ts';
 
 /** What {@link sayIt} needs. */
@@ -18,12 +18,18 @@ export interface SayContext {
 /** Speaks what the application asked for. Unsubscribing cuts it off, and records what was heard. Never errors. */
 export function sayIt(say: Say, context: SayContext): Observable<unknown> {
   const { id, source, interruptible, store, urgent, tickets } = say;
-  const onEnd = ({ heard, text, interrupted, silentAt }: SpeechResult): void => {
+  let ended = nothingHeard;
+  const onEnd = (result: SpeechResult): void => {
+    ended = result;
+    const { heard, text, interrupted } = result;
     const { estimated } = heard;
     if (store) {
       const facts = { at: context.speech.scheduler.now() };
       context.history.addAssistant({ generated: text, heard: heard.text, interrupted, estimated }, facts);
     }
+  };
+  const end = (): void => {
+    const { heard, interrupted, silentAt } = ended;
     context.report({ type: 'say.ended', id, tickets, outcome: { heardText: heard.text, interrupted }, silentAt });
   };
   const synthesize = context.synthesize(say);
@@ -33,5 +39,7 @@ export function sayIt(say: Say, context: SayContext): Observable<unknown> {
       context.report({ type: 'say.failed', error, role: context.roleOf(error) });
       return EMPTY;
     }),
+    // Ends what listens here, so what failed is told before.
+    finalize(end),
   );
 }

@@ -12,7 +12,7 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
-import { VoiceError } from '../core/errors.ts';
+import { errorOf, VoiceError } from '../core/errors.ts';
 import type { AgentHeard, OutputProvider, PlaybackEvent } from '../core/roles.ts';
 import { fromInput } from '../stream/bridge.ts';
 import { eager } from '../stream/eager.ts';
@@ -294,16 +294,31 @@ function playToTheEnd(
     );
   });
   const stalls$ = playbackHold$.pipe(switchMap((isHeld) => (isHeld ? NEVER : watch$)));
+  let last: AudioChunk = { data: new Uint8Array(0) };
+  const note = (chunk: AudioChunk): void => {
+    last = chunk;
+    onChunk(chunk);
+  };
   return new Observable((subscriber) => {
     const none = (): void => undefined;
-    const played$ = output.play(context.transcode(chunks$.pipe(tap(onChunk)), sourceOf));
-    const playback = feed(fromInput(played$).pipe(validate('playback')), subscriber, {
+    const played$ = defer(() => fromInput(output.play(context.transcode(chunks$.pipe(tap(note)), sourceOf))));
+    const playback = feed(played$.pipe(validate('playback')), subscriber, {
+      // What cannot be decoded is the voice's.
+      error: (cause) => {
+        const isAudio = VoiceError.is(cause) && cause.code === 'unsupported_format';
+        subscriber.error(errorOf(isAudio ? sourceOf(last) : output.name, cause));
+      },
       next: (event) => subscriber.next(event),
       complete: () => subscriber.complete(),
     });
     playing.add(playback);
     feed(stalls$, subscriber, { next: none, complete: none });
   });
+}
+
+/** The role that an error of a speech concerns. */
+export function roleOf(error: unknown, outputName: string): 'output' | 'tts' {
+  return VoiceError.is(error) && error.provider === outputName ? 'output' : 'tts';
 }
 
 /** A provider missed a deadline. */

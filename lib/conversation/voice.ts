@@ -13,7 +13,7 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
-import { VoiceError } from '../core/errors.ts';
+import { errorOf, VoiceError } from '../core/errors.ts';
 import type { SpokenWord } from '../core/roles.ts';
 import { sentences } from '../operators/sentences.ts';
 import { speakable } from '../operators/speakable.ts';
@@ -70,6 +70,8 @@ export function synthesizeText(
     let isOpen = false;
     let hasBegun = false;
     let hasSounded = false;
+    /** Whether the voice has begun to read its text. */
+    let isTaken = false;
     /** Whether the voice owes audio for text that is complete. */
     let isGiven = false;
     const open$ = gate$.pipe(take(1));
@@ -82,6 +84,7 @@ export function synthesizeText(
       const { tts, locale, codeNotice, text } = agent;
       speaking = agent;
       script.beginRound(tts.name, tts.delivers);
+      isTaken = false;
       isGiven = false;
       let hasPieces = false;
       let hasText = false;
@@ -96,8 +99,11 @@ export function synthesizeText(
         /** Hands each piece to the voice before reporting the first. */
         function handOver(piece$: Observable<SpokenPiece>): Observable<string> {
           return new Observable((given) => {
+            isTaken = true;
             subscriber.next('taken');
             feed(piece$, given, {
+              // Not by way of the voice, which may not listen to errors.
+              error: (cause) => subscriber.error(cause),
               next: (piece) => {
                 script.addPiece(piece);
                 if (piece.spoken.trim() === '') return;
@@ -137,7 +143,9 @@ export function synthesizeText(
         );
         subscriber.next('asked');
         listenTo(tts);
-        const voice = feed(fromInput(tts.speak(spoken$)).pipe(validate('audio')), subscriber, {
+        const audio$ = defer(() => fromInput(tts.speak(spoken$))).pipe(validate('audio'));
+        const voice = feed(audio$, subscriber, {
+          error: (cause) => subscriber.error(errorOf(tts.name, cause)),
           next: (chunk) => {
             const told = script.addAudio(chunk);
             if (told.data.byteLength === 0) return;
@@ -146,7 +154,8 @@ export function synthesizeText(
             subscriber.next(told);
           },
           complete: () => {
-            if (hasText && !isHeard) subscriber.error(mute(tts.name));
+            if (!isTaken) subscriber.error(mute(tts.name, 'it has ended without reading its text'));
+            else if (hasText && !isHeard) subscriber.error(mute(tts.name, 'no audio came for a text with words in it'));
             else finish();
           },
         });
@@ -179,7 +188,12 @@ export function synthesizeText(
           const isOwed = step === 'piece' ? !hasSounded : step === 'asked' || (step !== 'spoken' && isGiven);
           return isOwed ? speaking?.timeouts.ttsFirstAudioMs : undefined;
         },
-        error: (_stalled, ms) => timedOut(speaking?.tts.name ?? '', 'no audio came', ms),
+        // Audio without a text to it is not heard.
+        isProgress: (step) => isTaken || typeof step === 'string',
+        error: (_stalled, ms) => {
+          const what = isTaken ? 'no audio came' : 'it has not read its text';
+          return timedOut(speaking?.tts.name ?? '', what, ms);
+        },
         scheduler,
       }),
       filter((step) => step === 'piece' || typeof step !== 'string'),
@@ -198,7 +212,6 @@ function asWritten(text: string): SpokenPiece {
 }
 
 /** Without this error, silence would count as an answer. */
-function mute(provider: string): VoiceError {
-  const message = `${provider}: no audio came for a text with words in it`;
-  return new VoiceError(message, { code: 'protocol', recoverable: true, provider });
+function mute(provider: string, problem: string): VoiceError {
+  return new VoiceError(`${provider}: ${problem}`, { code: 'protocol', recoverable: true, provider });
 }

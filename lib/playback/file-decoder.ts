@@ -5,10 +5,14 @@ import type { CompressedFrame, FrameReader, FrameStream } from '../audio/frame-r
 import { float32Bytes } from '../audio/samples.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
+import { encodeHex } from '../core/hex.ts';
 import type { FileDecoder, OpenFile } from './decode-audio.ts';
 
 /** Most of a file that is decoded as a whole, in bytes. */
 const maxBytes = 32 * 1024 * 1024;
+
+/** Bytes of a file that tell its format. */
+const headLength = 4;
 
 /** Most channels to keep. */
 const maxChannels = 2;
@@ -59,6 +63,9 @@ class CodecFile implements FileDecoder {
   /** The file so far, until a decoder of its frames is known to exist. */
   #pieces: Uint8Array<ArrayBuffer>[] = [];
   #length = 0;
+  /** Its first bytes, for the error. */
+  #head: Uint8Array | undefined;
+  #hasSamples: boolean = false;
   /** Whether only the whole file can be decoded. */
   #isWhole: boolean;
   #isClosed: boolean = false;
@@ -72,6 +79,7 @@ class CodecFile implements FileDecoder {
   }
 
   async push(data: Uint8Array<ArrayBuffer>): Promise<void> {
+    if (data.length > 0) this.#head ??= data.slice(0, headLength);
     if (!this.#decoder) this.#keep(data);
     if (this.#reader && !this.#isWhole) await this.#decode(this.#reader.push(data));
   }
@@ -80,6 +88,8 @@ class CodecFile implements FileDecoder {
     if (this.#reader && !this.#isWhole) await this.#decode(this.#reader.flush());
     if (this.#decoder) await this.#decoder.flush();
     else if (this.#length > 0) await this.#decodeWhole();
+    // Else a file of another format would be silence.
+    if (this.#head && !this.#hasSamples && !this.#isClosed) throw this.#refusal();
   }
 
   close(): void {
@@ -93,7 +103,7 @@ class CodecFile implements FileDecoder {
     if (!stream || frames.length === 0) return;
     if (!this.#decoder) {
       const decoder = await this.#codecs.frames(stream, {
-        next: (audio) => this.#emit(this.#trim.take(audio)),
+        next: (audio) => this.#emit(this.#trim.take(this.#noted(audio))),
         error: (cause) => this.#to.error(this.#refusal(cause)),
       });
       // It was cut off meanwhile, and nobody else would close it.
@@ -118,7 +128,13 @@ class CodecFile implements FileDecoder {
     const audio = await this.#codecs.file(bytes).catch((cause: unknown) => {
       throw this.#refusal(cause);
     });
-    this.#emit(audio);
+    this.#emit(this.#noted(audio));
+  }
+
+  /** Silence is samples too, also where all of them are trimmed. */
+  #noted(audio: DecodedAudio): DecodedAudio {
+    this.#hasSamples ||= (audio.channels[0]?.length ?? 0) > 0;
+    return audio;
   }
 
   #emit({ sampleRate, channels: all }: DecodedAudio): void {
@@ -145,11 +161,20 @@ class CodecFile implements FileDecoder {
 
   #refusal(cause?: unknown): VoiceError {
     const { advice } = this.#codecs;
-    return new VoiceError(`cannot decode ${describeFormat(this.#metadata)}: ${advice}`, {
+    const came = this.#head ? `, as which came bytes that begin with ${shown(this.#head)}` : '';
+    return new VoiceError(`cannot decode ${describeFormat(this.#metadata)}${came}: ${advice}`, {
       code: 'unsupported_format',
+      // Another file may be of the format.
+      recoverable: !this.#isWhole,
       cause,
     });
   }
+}
+
+/** First bytes of a file: as text, such as "RIFF", if they are text. */
+function shown(bytes: Uint8Array): string {
+  const isText = bytes.every((byte) => byte >= 0x20 && byte < 0x7f);
+  return isText ? `"${String.fromCharCode(...bytes)}"` : encodeHex(bytes);
 }
 
 /** Trims the samples of frames that must not be heard, such as a codec's delay. */
