@@ -29,7 +29,7 @@ describe('configProblem', () => {
       'sampleRate must be 8000 or 16000, not "8000"',
     ],
     ['refuses a number below its range', { voiceId: 'v', speed: 0.4 }, 'speed must be a number from 0.5 to 2, not 0.4'],
-    ['refuses NaN', { voiceId: 'v', speed: NaN }, 'speed must be a number from 0.5 to 2, not null'],
+    ['refuses NaN', { voiceId: 'v', speed: NaN }, 'speed must be a number from 0.5 to 2, not NaN'],
     ['refuses a number in text', { voiceId: 'v', speed: '1' }, 'speed must be a number from 0.5 to 2, not "1"'],
     ['knows open ranges', { voiceId: 'v', volume: -1 }, 'volume must be a number from 0 to ∞, not -1'],
     [

@@ -102,7 +102,11 @@ const valueAt = (config: object, key: string): unknown => key.split('.').reduce<
 export const member = (value: unknown, key: string): unknown =>
   typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
 
-const quoted = (value: unknown): string => (JSON.stringify(value) as string | undefined)?.slice(0, 40) ?? typeof value;
+// JSON has no NaN and no Infinity.
+const quoted = (value: unknown): string =>
+  typeof value === 'number'
+    ? String(value)
+    : ((JSON.stringify(value) as string | undefined)?.slice(0, 40) ?? typeof value);
 
 const wordFor = (value: unknown): string => (typeof value === 'number' ? 'number' : 'text');
 

@@ -13,6 +13,31 @@ async function listening(config?: ConstructorParameters<typeof BufferInput>[0]) 
   return { input, chunks, isCompleted: () => completed };
 }
 
+describe('the format of a BufferInput', () => {
+  it.each<[object, string]>([
+    [{ sampleRate: 0 }, 'sampleRate must be a whole number from 1000 to 768000, not 0'],
+    [{ sampleRate: -16_000 }, 'sampleRate must be a whole number from 1000 to 768000, not -16000'],
+    [{ sampleRate: NaN }, 'sampleRate must be a whole number from 1000 to 768000, not NaN'],
+    [{ sampleRate: 1e9 }, 'sampleRate must be a whole number from 1000 to 768000, not 1000000000'],
+    [{ sampleRate: 16_000.5 }, 'sampleRate must be a whole number from 1000 to 768000, not 16000.5'],
+    [{ sampleRate: '16000' }, 'sampleRate must be a whole number from 1000 to 768000, not "16000"'],
+    [{ channels: 0 }, 'channels must be a whole number from 1 to 32, not 0'],
+    [{ channels: 1e6 }, 'channels must be a whole number from 1 to 32, not 1000000'],
+    [{ encoding: 'mp3' }, 'encoding must be linear16, not "mp3"'],
+    [{ bitDepth: 24 }, 'bitDepth must be 16, not 24'],
+  ])('is refused when it is %j', (config, problem) => {
+    const refused = { code: 'configuration', provider: 'BufferInput', message: `BufferInput: ${problem}` };
+    expect(() => new BufferInput(config)).toThrow(expect.objectContaining(refused) as Error);
+    expect(() => new BufferInput().updateConfig(config)).toThrow(expect.objectContaining(refused) as Error);
+  });
+
+  it.each([1_000, 8_000, 11_025, 44_100, 192_000, 768_000])('may have %d Hz', (sampleRate) => {
+    expect(new BufferInput({ sampleRate, channels: 2, encoding: 'linear16', bitDepth: 16 }).getMetadata()).toEqual({
+      ...{ encoding: 'linear16', sampleRate, channels: 2, bitDepth: 16 },
+    });
+  });
+});
+
 describe('BufferInput', () => {
   it('says its format, 16 kHz linear16 mono unless told otherwise', () => {
     expect(new BufferInput().getMetadata()).toEqual({

@@ -3,6 +3,7 @@ import type { Observable, ObservableInput, SchedulerLike } from 'rxjs';
 import { durationMs, frameBytes } from '../../audio/formats.ts';
 import { PcmCarry } from '../../audio/pcm-carry.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
+import { configProblem, type RulesOf } from '../../core/config-rule.ts';
 import { VoiceError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import { OnDemand } from '../../core/on-demand.ts';
@@ -14,17 +15,24 @@ import { createLock } from '../../stream/lock.ts';
 
 /** Configuration of {@link BufferInput}: the format of the pushed audio. */
 export interface BufferInputConfig {
-  /** Hz. Default: 16,000. */
+  /** Hz, 1,000 to 768,000. Default: 16,000. */
   readonly sampleRate?: number;
   /** Default: `linear16`. */
   readonly encoding?: 'linear16';
-  /** Interleaved. Default: 1. */
+  /** Interleaved, 1 to 32. Default: 1. */
   readonly channels?: number;
   /** Bits per sample. Default: 16. */
   readonly bitDepth?: 16;
   /** The clock of recordings that are played. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
 }
+
+const rules: RulesOf<BufferInputConfig> = {
+  sampleRate: { min: 1_000, max: 768_000, integer: true },
+  encoding: { oneOf: ['linear16'] },
+  channels: { min: 1, max: 32, integer: true },
+  bitDepth: { oneOf: [16] },
+};
 
 /** Audio that the application pushes. No service, no browser. */
 export class BufferInput extends Provider<BufferInputConfig> implements InputProvider {
@@ -39,8 +47,10 @@ export class BufferInput extends Provider<BufferInputConfig> implements InputPro
   #cut$ = new ReplaySubject<void>(1);
   #positionMs = 0;
 
+  /** @throws VoiceError `configuration` when a key is invalid. */
   constructor(config: BufferInputConfig = {}, logger?: Logger) {
     super(config, logger);
+    this.assertConfig();
     const { sampleRate = 16_000, encoding = 'linear16', channels = 1, bitDepth = 16 } = config;
     this.#metadata = { encoding, sampleRate, channels, bitDepth };
     this.#carry = new PcmCarry(frameBytes(this.#metadata));
@@ -137,6 +147,10 @@ export class BufferInput extends Provider<BufferInputConfig> implements InputPro
 
   resume(): void {
     this.#capture.resume();
+  }
+
+  protected override configProblem(): string | undefined {
+    return configProblem(this.config, rules);
   }
 
   protected override onInitialize(): void {
