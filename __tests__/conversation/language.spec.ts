@@ -1,6 +1,6 @@
 /** Callers speak the language that they like, and change it. Who follows must not be misled by a single word. */
 import type { TranscriptionResult } from 'rxvoice';
-import { application, FakeSTT, FakeTTS, user, voiceTest, type VoiceStep } from 'rxvoice/testing';
+import { application, FakeSTT, FakeTTS, user, voiceTest, type VoiceStep, type VoiceTestOptions } from 'rxvoice/testing';
 import { timeline } from '../pipeline/support/timeline.ts';
 
 const said = (text: string, language: string, kind: 'final' | 'preflight' = 'final'): VoiceStep => {
@@ -8,6 +8,47 @@ const said = (text: string, language: string, kind: 'final' | 'preflight' = 'fin
   return { user: result };
 };
 const told = ['user.language'] as const;
+
+/** What the user says while the agent speaks: whether it was ignored, and why. */
+const ignored = (locale: string, words: string, extra: Partial<VoiceTestOptions> = {}): unknown[] => {
+  const { events } = voiceTest({
+    llm: { answer: () => 'Eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf.' },
+    locale,
+    steps: { 0: said('bitte zähle bis zwölf', locale), 2_000: user.starts, 2_300: said(words, locale) },
+    ...extra,
+  });
+  return events.flatMap((event) => (event.type === 'bargeIn.ignored' ? [event.reason] : []));
+};
+
+describe('the phrases of a voiceTest', () => {
+  it.each([
+    ['de', 'genau'],
+    ['es', 'claro'],
+    ['fr', "d'accord"],
+    ['it', 'va bene'],
+    ['pt', 'claro'],
+    ['ja', 'はい'],
+    ['zh', '好的'],
+    ['hi', 'हाँ'],
+    ['ar', 'نعم'],
+    ['en', 'right'],
+  ])('are those of its locale: in %s, "%s" interrupts nobody', (locale, nod) => {
+    expect(ignored(locale, nod)).toEqual(['backchannel']);
+  });
+
+  it('are not those of another language', () => {
+    expect(ignored('de', 'sounds good')).toEqual([]);
+    expect(ignored('en', 'genau')).toEqual([]);
+  });
+
+  it('follow a locale that is updated, and the language that the user speaks', () => {
+    const german = { steps: { 0: user.final('count to twelve'), 1_000: application.updates({ locale: 'de' }) } };
+    const nod = { 2_000: user.starts, 2_300: said('genau', 'de') };
+    expect(ignored('en', '', { steps: { ...german.steps, ...nod } })).toEqual(['backchannel']);
+    const followed = { 0: said('bitte zähle bis zwölf', 'de'), ...nod };
+    expect(ignored('en', '', { followLanguage: true, steps: followed })).toEqual(['backchannel']);
+  });
+});
 
 describe('followLanguage', () => {
   const text = 'Wir treffen uns alle dort am 12. Mai um acht Uhr in der Frühe.';

@@ -2,7 +2,7 @@ import type { SchedulerLike, Subject } from 'rxjs';
 import { callSafely, catchLater } from '../core/application-code.ts';
 import { VoiceError } from '../core/errors.ts';
 import type { OutputProvider, ProviderRole, TranscriptionResult } from '../core/roles.ts';
-import { loadPhrases } from '../text/phrases.ts';
+import { loadedPhrases, loadPhrases, type Phrases } from '../text/phrases.ts';
 import type { Answerer } from './answerer.ts';
 import { SpeechTicket } from './commands.ts';
 import type { EventBus } from './event-bus.ts';
@@ -100,12 +100,13 @@ export function enact(
       ask('output', () => output.setVolume?.(1));
       if (effect.wasPaused) ask('output', () => output.resume());
       break;
-    case 'learn':
-      loadPhrases(effect.locale).then(
-        (phrases) => later$.next({ type: 'phrases', phrases }),
-        (error: unknown) => reportError(bus, error),
-      );
+    case 'learn': {
+      const known = loadedPhrases(effect.locale);
+      const learn = (phrases: Phrases): void => later$.next({ type: 'phrases', phrases });
+      if (known) learn(known);
+      else loadPhrases(effect.locale).then(learn, (error: unknown) => reportError(bus, error));
       break;
+    }
     case 'finalize':
       ask('stt', () => finalize?.());
       break;

@@ -59,7 +59,20 @@ const languages: ReadonlyMap<string, Language> = new Map<string, Language>([
  */
 export async function loadPhrases(locale?: string): Promise<Phrases> {
   const load = languages.get(languageOf(locale));
-  return load ? (await new OnDemand('Pipeline', load).load()).phrases : english;
+  return loadedPhrases(locale) ?? (load ? (await new OnDemand('Pipeline', load).load()).phrases : english);
+}
+
+/** Those that need not be loaded. */
+const loaded: Record<string, Phrases> = { en: english };
+
+/** The phrases of a language, if they need not be loaded: virtual time waits for no promise. */
+export function loadedPhrases(locale?: string): Phrases | undefined {
+  return loaded[languageOf(locale)];
+}
+
+/** Hands over the phrases of languages, so that they need not be loaded. */
+export function usePhrases(all: readonly Phrases[]): void {
+  for (const phrases of all) loaded[phrases.language] = phrases;
 }
 
 /** The language of the phrases for a locale: its own if there are such phrases, else English. */
