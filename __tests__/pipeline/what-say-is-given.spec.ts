@@ -2,6 +2,9 @@ import { concat, of, throwError } from 'rxjs';
 import { Pipeline } from 'rxvoice';
 import { audioToText, FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
 
+import { call, over } from './support/call.ts';
+import { ofType } from './support/timeline.ts';
+
 /** JavaScript passes anything: a call must outlive each of these. */
 async function saying(given: unknown): Promise<{ heard: string; next: string; errors: readonly string[] }> {
   const output = new FakeOutput({ realtime: false });
@@ -56,6 +59,72 @@ describe('say()', () => {
     const { heard, errors } = await saying(['One. ', piece, piece, 'Two.']);
     expect(heard).toBe('One. Two.');
     expect(errors).toEqual(['ignored a malformed value: say() must be given texts']);
+  });
+});
+
+describe('a text given to say() that comes faster than it is spoken', () => {
+  const sentence = 'This is sentence number seven. ';
+
+  /** An endless text, and how much of it was read. */
+  function endless(): { readonly text: AsyncGenerator<string>; readonly read: { length: number; isEnded: boolean } } {
+    const read = { length: 0, isEnded: false };
+    const text = (async function* () {
+      try {
+        for (;;) {
+          read.length += sentence.length;
+          yield await Promise.resolve(sentence);
+          // An endless loop would end the test in no other way.
+          if (read.length > 100_000) return;
+        }
+      } finally {
+        read.isEnded = true;
+      }
+    })();
+    return { text, read };
+  }
+
+  const streamOf = (text: AsyncGenerator<string>): ReadableStream<string> =>
+    new ReadableStream(
+      {
+        pull: async (controller) => controller.enqueue(((await text.next()) as IteratorYieldResult<string>).value),
+        cancel: () => void text.return(undefined),
+      },
+      { highWaterMark: 0 },
+    );
+
+  it.each(['an async iterable', 'a ReadableStream'])('is read little ahead of it: %s', async (what) => {
+    const rig = await call();
+    const { text, read } = endless();
+    const handle = rig.pipeline.say(what === 'an async iterable' ? text : streamOf(text));
+    await rig.scheduler.advance(1_000);
+    expect(read.length).toBeLessThan(2_500);
+    // A character is 100 ms; the pauses of the reader are nobody's stall.
+    for (const minute of [1, 2, 3, 4, 5]) {
+      await rig.scheduler.advance(60_000);
+      expect(read.length).toBeLessThan(2_500 + minute * 600);
+      expect(read.length).toBeGreaterThan(2_000 + (minute - 1) * 600);
+    }
+    expect(rig.output.positionMs).toBeGreaterThan(300_000);
+    expect(ofType(rig.events, 'error')).toEqual([]);
+    handle.interrupt();
+    await rig.scheduler.advance(0);
+    expect(read.isEnded).toBe(true);
+    await over(rig);
+  });
+
+  it('and then stalls is still an error, and what came is said', async () => {
+    const rig = await call({ timeouts: { llmStallMs: 10_000 } });
+    const text = (async function* () {
+      for (let count = 0; count < 100; count++) yield await Promise.resolve(sentence);
+      await new Promise(() => undefined);
+    })();
+    const { done } = rig.pipeline.say(text);
+    await rig.scheduler.advance(400_000);
+    expect((await done).heardText.trim()).toBe(sentence.repeat(100).trim());
+    expect(ofType(rig.events, 'error').map(({ message }) => message)).toEqual([
+      'the text given to say() stalled: nothing more came within 10 seconds',
+    ]);
+    await over(rig);
   });
 });
 

@@ -4,12 +4,15 @@ import {
   defer,
   EMPTY,
   filter,
+  firstValueFrom,
   map,
   mergeMap,
   of,
   Subject,
   switchMap,
   take,
+  takeUntil,
+  timer,
   type Observable,
 } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
@@ -102,7 +105,18 @@ function modelAndVoice(ports: ConversationPorts, sources: AnswerSources, shared:
     },
   };
   const synthesize = ({ content }: Say): SpeechRequest['synthesize'] => {
-    const text$ = 'text$' in content ? fromInput(content.text$) : EMPTY;
+    let [ready, heard] = [0, 0];
+    let heardNow = (): number => 0;
+    const ended$ = new Subject<void>();
+    const isAhead = (): boolean => ready - heard > maxAhead && ready - (heard = heardNow()) > maxAhead;
+    // The empty text tells that it was not the application's wait.
+    const wait$ = timer(recheckMs, scheduler).pipe(
+      map(() => ''),
+      takeUntil(ended$),
+    );
+    const pause = (): Promise<string> | undefined =>
+      isAhead() ? firstValueFrom(wait$, { defaultValue: '' }) : undefined;
+    const text$ = 'text$' in content ? fromInput(content.text$, pause) : EMPTY;
     const { tts = agent().tts } = 'tts' in content ? content : {};
     const playing = { ...agent(), tts };
     const inTime$ = text$.pipe(
@@ -121,7 +135,14 @@ function modelAndVoice(ports: ConversationPorts, sources: AnswerSources, shared:
     const guarded$ = guardedOutput(tokens$, playing.text, context).pipe(
       mergeMap((event) => (event.type === 'token' ? [event.text] : [])),
     );
-    return synthesizeText({ rounds$: of({ text$: guarded$, agent: playing }), gate$: of(true) }, voice);
+    const rounds$ = of({ text$: guarded$, agent: playing });
+    const onPiece = (characters: number): void => void (ready += characters);
+    const synthesized$ = synthesizeText({ rounds$, gate$: of(true), onPiece }, voice);
+    return (script, playedMs, sources) => {
+      heardNow = () => script.heardAt(playedMs(), false).text.length;
+      sources.add(() => ended$.next());
+      return synthesized$(script, playedMs, sources);
+    };
   };
   return {
     answer: (candidate) => answer(candidate, context),
@@ -135,6 +156,11 @@ function modelAndVoice(ports: ConversationPorts, sources: AnswerSources, shared:
     input$: hooks$.pipe(switchMap((effect) => judgeTurn(effect, shared))),
   };
 }
+
+/** Most characters that are read ahead of what is heard: about two minutes of speech, many sentences. */
+const maxAhead = 2_000;
+/** How often one who is ahead looks again, in milliseconds. */
+const recheckMs = 100;
 
 /** Says that it was the application's text that failed. */
 function ofSaid(error: unknown): unknown {

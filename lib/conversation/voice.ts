@@ -9,6 +9,7 @@ import {
   Subscription,
   switchMap,
   take,
+  tap,
   timer,
   type SchedulerLike,
 } from 'rxjs';
@@ -50,6 +51,8 @@ export interface SpokenText {
   readonly gate$: Observable<unknown>;
   /** Whether the first clause is synthesized before the gate opens. */
   readonly speakAhead?: boolean;
+  /** Called with the length of each piece that can be spoken, as written. */
+  readonly onPiece?: (characters: number) => void;
 }
 
 /** A voice's progress with each round's text: asked to speak it, has begun to read it, has all of it, has spoken it. */
@@ -58,7 +61,7 @@ type VoiceStep = AudioChunk | 'piece' | RoundStep;
 
 /** Text to audio, round by round: sentences, made speakable, no faster than the output plays them. */
 export function synthesizeText(
-  { rounds$, gate$, speakAhead = false }: SpokenText,
+  { rounds$, gate$, speakAhead = false, onPiece }: SpokenText,
   context: VoiceContext,
 ): SpeechRequest['synthesize'] {
   const { scheduler, validate } = context;
@@ -134,6 +137,7 @@ export function synthesizeText(
                 }),
                 speakable(text, { locale, codeNotice, normalizesText: tts.normalizesText }),
               ),
+          tap(({ visual }) => onPiece?.(visual.length)),
           concatMap((piece) => {
             const isFree = isOpen || (speakAhead && !hasBegun);
             if (isFree && excessMs() <= 0) return [piece];

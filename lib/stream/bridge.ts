@@ -5,10 +5,10 @@ import { VoiceError } from '../core/errors.ts';
  * Emits the values of a ReadableStream. Unsubscribing cancels the stream at once, even while it is silent, which RxJS's
  * `from` does not. For one subscriber.
  */
-export function fromStream<T>(stream: ReadableStream<T>): Observable<T> {
+export function fromStream<T>(stream: ReadableStream<T>, pause?: Pause<T>): Observable<T> {
   return new Observable((subscriber) => {
     const reader = stream.getReader();
-    void pump(() => reader.read(), subscriber);
+    void pump(() => reader.read(), subscriber, pause);
     return () => {
       reader.cancel().catch(ignore);
     };
@@ -19,7 +19,10 @@ export function fromStream<T>(stream: ReadableStream<T>): Observable<T> {
  * Emits the values of an async iterable, such as an SDK's stream. Unsubscribing aborts the signal, which `open` passes
  * to its request, and closes the iterator, even while both are silent. Cold: each subscription opens a new one.
  */
-export function fromAsync<T>(open: (signal: AbortSignal) => PromiseLike<AsyncIterable<T>>): Observable<T> {
+export function fromAsync<T>(
+  open: (signal: AbortSignal) => PromiseLike<AsyncIterable<T>>,
+  pause?: Pause<T>,
+): Observable<T> {
   return new Observable((subscriber) => {
     const abort = new AbortController();
     let iterator: AsyncIterator<T> | undefined;
@@ -32,7 +35,7 @@ export function fromAsync<T>(open: (signal: AbortSignal) => PromiseLike<AsyncIte
       const opened = (await open(abort.signal))[Symbol.asyncIterator]();
       iterator = opened;
       if (subscriber.closed) close();
-      else await pump(() => opened.next(), subscriber);
+      else await pump(() => opened.next(), subscriber, pause);
     };
     start().catch((error: unknown) => subscriber.error(error));
     return close;
@@ -42,11 +45,13 @@ export function fromAsync<T>(open: (signal: AbortSignal) => PromiseLike<AsyncIte
 /**
  * Emits the values of any input. Unlike with RxJS's `from`, unsubscribing ends the source even while it is silent, and
  * anything that is no input fails, instead of throwing.
+ *
+ * @param pause - Holds up a ReadableStream or an async iterable. Default: it is read as fast as it comes.
  */
-export function fromInput<T>(input$: ObservableInput<T>): Observable<T> {
+export function fromInput<T>(input$: ObservableInput<T>, pause?: Pause<T>): Observable<T> {
   if (input$ instanceof Observable) return input$;
-  if (isStream<T>(input$)) return fromStream(input$);
-  if (isAsyncIterable<T>(input$)) return fromAsync(() => Promise.resolve(input$));
+  if (isStream<T>(input$)) return fromStream(input$, pause);
+  if (isAsyncIterable<T>(input$)) return fromAsync(() => Promise.resolve(input$), pause);
   return defer(() => from(input$));
 }
 
@@ -64,10 +69,22 @@ function has(input: unknown, key: PropertyKey): boolean {
   return typeof input === 'object' && input !== null && key in input;
 }
 
+/** Whether to wait before the next read, and a value to emit after the wait. */
+export type Pause<T> = () => Promise<T> | undefined;
+
 /** Reads until the end, an error, or unsubscription. Never rejects. */
-async function pump<T>(read: () => Promise<IteratorResult<T, unknown>>, subscriber: Subscriber<T>): Promise<void> {
+async function pump<T>(
+  read: () => Promise<IteratorResult<T, unknown>>,
+  subscriber: Subscriber<T>,
+  pause?: Pause<T>,
+): Promise<void> {
   try {
     while (!subscriber.closed) {
+      const paused = pause?.();
+      if (paused) {
+        subscriber.next(await paused);
+        continue;
+      }
       const result = await read();
       if (result.done === true) {
         subscriber.complete();
