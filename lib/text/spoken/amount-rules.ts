@@ -1,6 +1,6 @@
 import type { Currency, Noun, Rule } from './language.ts';
 import { sayNumeral, valueOf, type Numeral } from './numbers.ts';
-import { anyOf, lettersEnd, wordEnds, type RuleParts } from './parts.ts';
+import { anyOf, lettersEnd, rangeOf, wordEnds, type RuleParts } from './parts.ts';
 
 /** Units of every language, by the names of `Intl`. */
 const international: Readonly<Record<string, string>> = {
@@ -32,20 +32,24 @@ export function amountRules(parts: RuleParts): Rule[] {
   const { words, spaced = true } = language;
   const space = spaced ? ' ' : '';
   const percent = `(?<percent>[-−+]?${number})\\s?[%٪](?!\\d)`;
+  const percentRule: Rule = {
+    pattern: percent,
+    say: ({ percent: written = '' }) => {
+      const said = `${sayNumeral(read(written), language)}${space}${words.percent}`;
+      return written.startsWith('+') ? `${words.plus}${space}${said}` : said;
+    },
+  };
+  const money = moneyRules(parts);
   return [
-    ...moneyRules(parts),
+    ...money.map((rule) => rangeOf(rule, language)),
+    ...money,
+    rangeOf(percentRule, language),
     {
       pattern: `(?<from>${number}) ?[-–—] ?(?<to>${number})\\s?%`,
       say: ({ from = '', to = '' }) =>
         [sayNumeral(read(from), language), words.to, sayNumeral(read(to), language), words.percent].join(space),
     },
-    {
-      pattern: percent,
-      say: ({ percent: written = '' }) => {
-        const said = `${sayNumeral(read(written), language)}${space}${words.percent}`;
-        return written.startsWith('+') ? `${words.plus}${space}${said}` : said;
-      },
-    },
+    percentRule,
     ...unitRules(parts),
   ];
 }

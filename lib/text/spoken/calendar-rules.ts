@@ -1,5 +1,5 @@
 import type { Rule } from './language.ts';
-import { anyOf, wordEnds, type RuleParts } from './parts.ts';
+import { anyOf, rangeOf, wordEnds, type RuleParts } from './parts.ts';
 
 /** In which order a locale writes a date of numbers. */
 function orderOf(locale: string): string {
@@ -68,7 +68,7 @@ export function timeRules({ language }: RuleParts): Rule[] {
     ...(language.times ?? []).map((pattern) => pattern + wordEnds),
     `${clock}${wordEnds}`,
   ];
-  return patterns.map((pattern) => ({
+  const rules = patterns.map((pattern): Rule => ({
     pattern,
     takesDot: true,
     say: ({ hour: hours, minute: minutes, second, head: front, tail: back, mark }, { before }) =>
@@ -80,4 +80,10 @@ export function timeRules({ language }: RuleParts): Rule[] {
         before,
       }),
   }));
+  // A mark after the second time belongs to both.
+  const marked = tail && `(?!\\s?(?:${tail}))`;
+  const ranges = rules
+    .map((rule) => rangeOf(rule, language))
+    .map((rule) => ({ ...rule, pattern: rule.pattern + marked }));
+  return [...ranges, ...rules];
 }

@@ -29,6 +29,33 @@ function inLakhs(value: number, say: (value: number) => string): string {
   return `${say(Math.floor(value / power))} ${name}${rest > 0 ? ` ${say(rest)}` : ''}`;
 }
 
+const parts: Readonly<Record<string, readonly [one: string, many: string]>> = {
+  2: ['half', 'halves'],
+  3: ['third', 'thirds'],
+  4: ['quarter', 'quarters'],
+  8: ['eighth', 'eighths'],
+};
+const vulgar: Readonly<Record<string, string>> = {
+  ...{ '½': '1/2', '⅓': '1/3', '⅔': '2/3', '¼': '1/4', '¾': '3/4', '⅛': '1/8', '⅜': '3/8', '⅝': '5/8', '⅞': '7/8' },
+};
+
+/** Parts of a cup, an hour, a mile. Others are ratings, days or scores, as are some of these: they stay as written. */
+const signs = Object.keys(vulgar).join('');
+const fractions = (cardinal: (value: number) => string): Rule => ({
+  pattern: `(?<![\\d/.,:–-])(?:(?<whole>[1-9]\\d{0,2})(?: ?(?=[${signs}])| (?=\\d/)))?(?:(?<sign>[${signs}])|(?<top>[1357]|2(?=/3))/(?<bottom>[2348]))(?![\\d/\\p{L}]|[.,:-]\\d)`,
+  say: ({ whole, sign, top, bottom }, { before }) => {
+    const [one = '', many = ''] = (sign === undefined ? `${top}/${bottom}` : (vulgar[sign] ?? '')).split('/');
+    const names = parts[many];
+    if (!names || Number(one) >= Number(many)) return undefined;
+    const isOther =
+      /(?:\b(?:on|by|until|till|since|due|dated|before|after|page|step|part|slide|episode|question) |#)$/i;
+    if (sign === undefined && isOther.test(before)) return undefined;
+    if (whole === undefined) return `${small[Number(one)]} ${one === '1' ? names[0] : names[1]}`;
+    const rest = one === '1' ? `a${many === '8' ? 'n' : ''} ${names[0]}` : `${small[Number(one)]} ${names[1]}`;
+    return `${cardinal(Number(whole))} and ${rest}`;
+  },
+});
+
 /** English. */
 export const languageOf: LanguageOf = ({ region }) => {
   const isAmerican = region === undefined || region === 'US';
@@ -147,6 +174,6 @@ export const languageOf: LanguageOf = ({ region }) => {
     hot: 'am pm a.m p.m a.m. p.m. st dr ave blvd rd sq apt box p.o no nr of',
     acronyms: `FBI CIA USA US UK EU UN UAE API URL URI AI CEO CFO CTO CIO FAQ ATM USB UI UX OS ID IP IT ISO IBM AWS BA
       UPS IRS ETA EV IQ DIY ASAP GUI CPU GPU IDE IOS VIP SUV EST EDT UTC RSVP HR ER AC`,
-    rules: years,
+    rules: [fractions(cardinal), ...years],
   };
 };

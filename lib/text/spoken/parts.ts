@@ -1,4 +1,4 @@
-import type { SpokenLanguage } from './language.ts';
+import type { Rule, SpokenLanguage } from './language.ts';
 import { numberPattern, readNumeral, separatorsOf, type Numeral } from './numbers.ts';
 
 /** What all rules of a language are made of. */
@@ -29,6 +29,23 @@ export function anyOf(words: Iterable<string>): string {
     .sort((a, b) => b.length - a.length)
     .map((word) => word.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&'))
     .join('|');
+}
+
+/**
+ * Two of what a rule says, with a dash between them: 9am-5pm. A hyphen with spaces around it is a minus, or a thought.
+ */
+export function rangeOf({ pattern, say, takesDot = false }: Rule, { words, spaced = true }: SpokenLanguage): Rule {
+  const space = spaced ? ' ' : '';
+  return {
+    pattern: `${pattern}(?:-| ?[–—] ?)${pattern.replace(/\(\?<(\w+)>/g, '(?<$1_>')}`,
+    takesDot,
+    say: (groups, context) => {
+      const ends = Object.entries(groups).filter(([name]) => name.endsWith('_'));
+      const from = say(groups, context);
+      const to = say(Object.fromEntries(ends.map(([name, text]) => [name.slice(0, -1), text])), context);
+      return from && to && `${from}${space}${words.to}${space}${to}`;
+    },
+  };
 }
 
 /** The parts of a language's rules. */
