@@ -1,6 +1,8 @@
 /** The proxy as a Fetch handler: whom it lets in, how much each may take, tokens, and how it ends. */
 import { once } from 'node:events';
 import http from 'node:http';
+import http2 from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import {
   amazonPolly,
   createProxy,
@@ -230,6 +232,81 @@ describe('the proxy as a Fetch handler', () => {
     expect(() => create({ tokens: ['groq'] })).toThrow('tokens names groq, which is not a target that grants tokens');
     expect(() => create({ tokens: ['constructor'] })).toThrow('tokens names constructor');
     expect(() => create({ targets: { 'a/b': groq } })).toThrow('A mount must be a word');
+  });
+
+  describe('refuses what JavaScript lets one write, and would let others in:', () => {
+    const refused: Readonly<Record<string, readonly [object, string]>> = {
+      'origins in one text, of which any part would match': [{ origins: 'https://app.example.com' }, 'must be a list'],
+      'a star for origins': [{ origins: ['*'] }, 'origins must be such as https://app.example.com'],
+      'an origin without its scheme': [{ origins: ['app.example.com'] }, 'app.example.com'],
+      'a path after an origin': [{ origins: ['https://app.example.com/login'] }, 'nothing after the host'],
+      'a setting that does not exist': [{ authentcate: () => false }, 'no setting authentcate'],
+      'a limit that is no number': [{ limits: { maxCalls: Number.NaN } }, 'maxCalls must be a number from 1'],
+      'a limit in a text': [{ limits: { maxCalls: '64' } }, 'maxCalls must be a number'],
+      'a limit that does not exist': [{ limits: { maxCall: 3 } }, 'no limit maxCall'],
+      'a number of proxies in a text': [{ trustProxy: '1' }, 'trustProxy must be how many proxies'],
+      'every proxy': [{ trustProxy: true }, 'trustProxy must be'],
+      'fewer proxies than none': [{ trustProxy: -1 }, 'trustProxy must be'],
+    };
+    for (const [name, [options, message]] of Object.entries(refused)) {
+      it(name, () => {
+        expect(() => create(options)).toThrow(message);
+      });
+    }
+  });
+
+  it('knows an origin however it is written', async () => {
+    for (const listed of ['https://App.Example.com', `${origin}/`, `${origin}:443`]) {
+      await using proxy = create({ origins: [listed] });
+      expect((await proxy.fetch(ask())).status).toBe(200);
+    }
+    await using shell = create({ origins: ['capacitor://localhost'] });
+    expect((await shell.fetch(ask({ origin: 'capacitor://localhost' }))).status).toBe(200);
+  });
+
+  it('takes a limit that is not set for its default, and none for as many as can be counted', async () => {
+    await using proxy = create({
+      limits: { callsPerMinute: undefined, idleMs: Infinity, maxBodyBytes: Infinity } as object,
+    });
+    expect((await proxy.fetch(ask())).status).toBe(200);
+  });
+
+  const answers = {
+    'a session': { id: 5 },
+    'a Response': new Response('', { status: 401 }),
+    'a number': 5,
+    'a list': [],
+  };
+  for (const [name, said] of Object.entries(answers)) {
+    it(`lets nobody in whom authenticate answers with ${name}`, async () => {
+      await using proxy = create({ authenticate: () => said as never });
+      const response = await proxy.fetch(ask());
+      expect(response.status).toBe(500);
+      expect(await response.text()).toContain('authenticate must give a name, true or false');
+      expect(service.received).toEqual([]);
+    });
+  }
+
+  it('lives when the log fails', async () => {
+    const log = (): never => {
+      throw new Error('the disk is full');
+    };
+    await using proxy = create({ log });
+    expect((await proxy.fetch(ask())).status).toBe(200);
+    expect((await proxy.fetch(ask({}, '/groq/nothing'))).status).toBe(404);
+  });
+
+  it("knows a page of its own by HTTP/2's name of the host", async () => {
+    await using proxy = create({ origins: undefined as never });
+    const server = http2.createServer((request, response) => void proxy.handle(request, response));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const client = http2.connect(`http://localhost:${port}`);
+    const request = client.request({ ':path': '/deepgram/none', 'sec-fetch-site': 'same-origin' });
+    const [headers] = (await once(request, 'response')) as [http2.IncomingHttpHeaders];
+    expect(headers[':status']).toBe(404);
+    client.destroy();
+    await new Promise((resolve) => server.close(resolve));
   });
 });
 

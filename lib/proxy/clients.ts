@@ -88,6 +88,13 @@ const tooMany = (retryAfter: number, message: string): Refusal => ({
   ...{ status: 429, code: 'too_many', message, retryAfter },
 });
 
+/** @throws Error when nothing would be found so, and all clients would share what one may take. */
+export function assertTrusted(trust: TrustedProxy | undefined): void {
+  if (trust === undefined || (typeof trust === 'number' && Number.isInteger(trust) && trust >= 0)) return;
+  if (typeof trust === 'string' && /^[a-z][\w-]*$/i.test(trust)) return;
+  throw new Error(`trustProxy must be how many proxies stand before this one, or a header's name: ${String(trust)}`);
+}
+
 /** The address that a client's allowance goes by: of IPv6 its network, for a client has as many as it likes. */
 export function clientAddress(headers: Headers, address: string | undefined, trust: TrustedProxy | undefined): string {
   return networkOf(forwarded(headers, trust) ?? address ?? '');

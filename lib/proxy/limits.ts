@@ -24,7 +24,7 @@ export interface ProxyLimits {
   readonly socketIdleMs: number;
 }
 
-export const defaultLimits: ProxyLimits = {
+const defaultLimits: ProxyLimits = {
   maxBodyBytes: 16 * 1024 * 1024,
   maxSignedBodyBytes: 1024 * 1024,
   maxMessageBytes: 16 * 1024 * 1024,
@@ -36,3 +36,16 @@ export const defaultLimits: ProxyLimits = {
   idleMs: 60_000,
   socketIdleMs: 300_000,
 };
+
+/** The longest that a timer can wait, and more than anything is counted to. */
+const most = 2 ** 31 - 1;
+
+/** @throws Error when a limit is unknown, or no number from 1: nothing would hold to it. */
+export function limitsOf(given: Partial<ProxyLimits> = {}): ProxyLimits {
+  const set = Object.entries(given).filter(([, value]: [string, unknown]) => value !== undefined);
+  for (const [name, value] of set) {
+    if (!Object.hasOwn(defaultLimits, name)) throw new Error(`There is no limit ${name}`);
+    if (typeof value !== 'number' || !(value >= 1)) throw new Error(`The limit ${name} must be a number from 1`);
+  }
+  return { ...defaultLimits, ...Object.fromEntries(set.map(([name, value]) => [name, Math.min(value, most)])) };
+}

@@ -29,6 +29,9 @@ export function askedByNode(request: IncomingMessage): Asked {
   for (const [name, value] of Object.entries(request.headers)) {
     if (value !== undefined && !name.startsWith(':')) headers.set(name, String(value));
   }
+  // HTTP/2 has the host there.
+  const authority = request.headers[':authority'];
+  if (typeof authority === 'string' && !headers.has('host')) headers.set('host', authority);
   const scheme = Reflect.get(socket, 'encrypted') === true ? 'https' : 'http';
   const target = nodeTarget(request);
   return {

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { askedOf, type Asked } from './asked.ts';
-import { clientAddress, Clients } from './clients.ts';
-import { defaultLimits } from './limits.ts';
+import { assertTrusted, clientAddress, Clients } from './clients.ts';
+import { limitsOf } from './limits.ts';
 import { Mask } from './mask.ts';
 import {
   askedByNode,
@@ -15,7 +15,7 @@ import {
   sendByNode,
 } from './node-request.ts';
 import type { Proxy, ProxyOptions } from './options.ts';
-import { corsHeaders, isFromAllowedPage, preflightHeaders } from './origin.ts';
+import { corsHeaders, isFromAllowedPage, listedOrigins, preflightHeaders } from './origin.ts';
 import {
   baseOf,
   needsOf,
@@ -45,6 +45,10 @@ interface Admitted {
 const busy: Refusal = { status: 503, code: 'busy', message: 'The proxy is full: try again later', retryAfter: 1 };
 const unanswered: Refusal = { status: 504, code: 'no_answer', message: 'Authentication took too long' };
 const unknownUser: Refusal = { status: 401, code: 'not_authorized', message: 'The proxy does not know this user' };
+const noName: Refusal = {
+  ...{ status: 500, code: 'internal' },
+  message: 'The proxy cannot tell users apart: authenticate must give a name, true or false',
+};
 const internal: Refusal = { status: 500, code: 'internal', message: 'The proxy failed' };
 const noSocket: Refusal = {
   ...{ status: 426, code: 'no_socket' },
@@ -57,6 +61,12 @@ const bodyRead: Refusal = {
     code: 'body_read',
     message: 'Something has already read the body: mount the proxy before body parsers',
   },
+};
+
+/** The settings there are: of a misspelled `authenticate`, nobody would be asked anything. */
+const settings: Readonly<Record<keyof ProxyOptions, true>> = {
+  ...{ targets: true, environment: true, prefix: true, bases: true, origins: true, requiresOrigin: true },
+  ...{ authenticate: true, trustProxy: true, limits: true, tokens: true, fetch: true, log: true },
 };
 
 /**
@@ -73,13 +83,17 @@ const bodyRead: Refusal = {
  *   });
  *   export const POST = (request: Request): Promise<Response> => proxy.fetch(request);
  *
- * @throws Error when a setting could lead a credential astray: an address without encryption, a prefix that is no path.
+ * @throws Error when a setting could lead a credential astray or let anybody in: an address without encryption, a prefix
+ *   that is no path, origins that are none, a limit that is no number, a setting that does not exist.
  */
 export function createProxy(options: ProxyOptions): Proxy {
-  const { targets, bases = {}, prefix = '', tokens = [], log = () => undefined } = options;
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(settings, name));
+  if (unknown !== undefined) throw new Error(`createProxy has no setting ${unknown}`);
+  const { targets, bases = {}, prefix = '', tokens = [] } = options;
   const environment = options.environment ?? ownEnvironment();
-  const limits = { ...defaultLimits, ...options.limits };
-  const pages = { origins: options.origins, requiresOrigin: options.requiresOrigin ?? true };
+  const limits = limitsOf(options.limits);
+  const pages = { origins: listedOrigins(options.origins), requiresOrigin: options.requiresOrigin ?? true };
+  assertTrusted(options.trustProxy);
   const send: typeof fetch = options.fetch ?? ((...args) => fetch(...args));
   const mounted = new Map<string, ProxyTarget>();
   const missing = new Map<string, readonly string[]>();
@@ -141,7 +155,10 @@ export function createProxy(options: ProxyOptions): Proxy {
     const asking = Promise.resolve()
       .then(() => authenticate(asked.request()))
       .then(
-        (said) => (said === '' || said === false ? unknownUser : (said ?? unknownUser)),
+        (said: unknown) => {
+          if (said === '' || said === false || said === null || said === undefined) return unknownUser;
+          return said === true || typeof said === 'string' ? said : noName;
+        },
         () => unknownUser,
       );
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -184,7 +201,11 @@ export function createProxy(options: ProxyOptions): Proxy {
       (target?.routes ?? []).some((route) => !isRefusal(findRoute([route], below, route.method))) ||
       Object.hasOwn(target?.tokens ?? {}, below.slice(1));
     const shown = isKnown ? path : absent ? `${prefix}/${name}/…` : '…';
-    log(`${method} ${shown} ${outcome}${why ? ` (${why})` : ''}`);
+    try {
+      options.log?.(`${method} ${shown} ${outcome}${why ? ` (${why})` : ''}`);
+    } catch {
+      // A log that fails must not take the server with it.
+    }
   }
 
   function maskFor(target: ProxyTarget): Mask {
