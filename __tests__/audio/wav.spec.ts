@@ -299,6 +299,16 @@ describe('writing WAV files', () => {
   });
 
   it('refuses compressed samples, and samples that have a container already', () => {
+    // 4 GiB are as much as a header can state: more must not be cut off by its remainder.
+    for (const [length, stated] of [
+      [2 ** 32 - 50, 2 ** 32 - 50],
+      [2 ** 32 - 44, undefined],
+      [2 ** 32 + 96, undefined],
+      [5 * 2 ** 30, undefined],
+    ] as const) {
+      const long = parseWavHeader(wavHeader(mono, length));
+      expect(long?.kind === 'wav' && long.dataLength).toBe(stated);
+    }
     expect(() => wavHeader({ encoding: 'mp3', sampleRate: 24000, channels: 1 })).toThrow(RangeError);
     expect(() => encodeWav(samples, { ...mono, container: 'wav' })).toThrow(/raw/);
   });

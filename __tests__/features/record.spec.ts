@@ -67,6 +67,13 @@ class Line {
     return this.scheduler.advance(ms);
   }
 
+  /** The clock goes to another time: it was set, or the machine slept. */
+  leap(ms: number): void {
+    const { scheduler } = this;
+    const before = scheduler.now() - scheduler.frame;
+    scheduler.now = () => scheduler.frame + before + ms;
+  }
+
   /** The machine is busy: what was captured meanwhile comes late, one half and, while more is captured, the other. */
   async busy(ms: number): Promise<void> {
     const first: Uint8Array<ArrayBuffer>[] = [];
@@ -263,6 +270,43 @@ describe('record()', () => {
     expect(words[0]?.startMs).toBeCloseTo(1_000, -1);
     expect(Math.abs((words[4]?.endMs ?? 0) - 1_000 - durationMs('Not a gap in this.'))).toBeLessThan(25);
     expect(Math.abs((words.at(-1)?.startMs ?? 0) - at)).toBeLessThan(25);
+  });
+
+  it.each([
+    ['sleeps for an hour', 3_600_000],
+    ['sleeps for two minutes', 120_000],
+    ['is set back by an hour', -3_600_000],
+    ['is set back by a second', -1_000],
+  ])('goes on as it was when the clock %s', async (_, ms) => {
+    const line = new Line();
+    const recording = line.record({ holdMs: 10_000, events: ['transcript.final'] });
+    await line.begin();
+    await line.pass(1_000);
+    const from = line.scheduler.now();
+    line.talk('4711');
+    line.say('4711');
+    await line.pass(2_000);
+    line.stt.hearWords(FakeSTT.result('4711', 'final'));
+    recording.redact({ from, to: line.scheduler.now() });
+    await line.pass(50);
+    // Between two pieces: the microphone is the first to go on.
+    line.leap(ms);
+    line.talk('Hello again.');
+    line.say('Hello to you.');
+    await line.pass(2_950);
+    line.stt.hearWords(FakeSTT.result('Hello again.', 'final'));
+    await line.pass(15_000);
+    await line.end();
+    expect(heard(line.left).utterances).toEqual(['Hello again.']);
+    expect(heard(line.right).utterances).toEqual(['Hello to you.']);
+    expect(Math.abs(line.left.length / 16 - 21_000)).toBeLessThan(250);
+    expect(Math.abs((heard(line.left).words[0]?.startMs ?? 0) - 3_050)).toBeLessThan(250);
+    expect(Math.abs((heard(line.right).words[0]?.startMs ?? 0) - 3_050)).toBeLessThan(250);
+    const finals = line.events.filter(({ type }) => type === 'transcript.final');
+    expect(finals.map(({ silenced, ms: at }) => [silenced, Math.round(at / 500) / 2])).toEqual([
+      [true, 3],
+      [undefined, 6],
+    ]);
   });
 
   it('has nothing from before consent, and nothing after it was withdrawn', async () => {

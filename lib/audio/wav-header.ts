@@ -115,9 +115,10 @@ export function parseWavHeader(bytes: Uint8Array<ArrayBuffer>): WavHeader | unde
  * Creates a WAV file's header: 44 bytes for linear16, 58 for other encodings.
  *
  * @param dataLength - Bytes of samples that follow; omit for a stream of unknown length, which readers read to its end.
+ *   More than the format can state, 4 GiB, is written as unknown too.
  * @throws RangeError for compressed encodings.
  */
-export function wavHeader(metadata: AudioMetadata, dataLength?: number): Uint8Array<ArrayBuffer> {
+export function wavHeader(metadata: AudioMetadata, dataLength: number = Infinity): Uint8Array<ArrayBuffer> {
   const row = tags.find(({ encoding }) => encoding === metadata.encoding);
   if (!row)
     throw new RangeError(`${metadata.encoding} is compressed: a WAV file needs linear16, linear32, mulaw or alaw`);
@@ -128,6 +129,8 @@ export function wavHeader(metadata: AudioMetadata, dataLength?: number): Uint8Ar
   const header = new Uint8Array(headerLength);
   const view = new DataView(header.buffer);
   let at = 0;
+  // Modulo 4 GiB, a length would hide what is beyond it.
+  const isUnknown = headerLength + dataLength >= unknownLength;
   const chunk = (id: string, length: number): void => {
     for (const character of id) header[at++] = character.charCodeAt(0);
     view.setUint32(at, length, true);
@@ -141,7 +144,7 @@ export function wavHeader(metadata: AudioMetadata, dataLength?: number): Uint8Ar
     view.setUint32(at, value, true);
     at += 4;
   };
-  chunk('RIFF', dataLength === undefined ? unknownLength : headerLength - 8 + dataLength + (dataLength % 2));
+  chunk('RIFF', isUnknown ? unknownLength : headerLength - 8 + dataLength + (dataLength % 2));
   for (const character of 'WAVE') header[at++] = character.charCodeAt(0);
   chunk('fmt ', plain ? 16 : 18);
   put16(row.tag);
@@ -153,9 +156,9 @@ export function wavHeader(metadata: AudioMetadata, dataLength?: number): Uint8Ar
   if (!plain) {
     put16(0);
     chunk('fact', 4);
-    put32(dataLength === undefined ? unknownLength : dataLength / blockAlign);
+    put32(isUnknown ? unknownLength : dataLength / blockAlign);
   }
-  chunk('data', dataLength ?? unknownLength);
+  chunk('data', isUnknown ? unknownLength : dataLength);
   return header;
 }
 

@@ -129,7 +129,7 @@ export function record(pipeline: Pipeline, options: RecordOptions): CallRecordin
   const { holdMs = 2_000, events = usualEvents, sampleRate = input.getMetadata().sampleRate } = options;
   if (!(holdMs >= 2_000 && holdMs <= 300_000)) throw refused(`holdMs must be from 2,000 to 300,000, not ${holdMs}`);
   const format: AudioMetadata = { encoding: 'linear16', sampleRate, channels: 2, bitDepth: 16 };
-  const spans: (SilencedSpan & { readonly from: number; to: number })[] = [];
+  const spans: { from: number; to: number; readonly speaker?: SilencedSpan['speaker'] }[] = [];
   let recorder: Recorder | undefined;
 
   const session$ = defer(() => {
@@ -143,10 +143,10 @@ export function record(pipeline: Pipeline, options: RecordOptions): CallRecordin
       untilBroken(),
       tap(({ data }) => current.hear(data, scheduler.now())),
     );
-    const agent$ = heard$.pipe(tap((chunk) => current.play(chunk)));
+    const agent$ = heard$.pipe(tap((chunk) => current.play(chunk, scheduler.now())));
     const event$ = pipeline.events$.pipe(
       filter(({ type }) => events.includes(type)),
-      tap((event) => current.note(event)),
+      tap((event) => current.note(event, scheduler.now())),
     );
     const audible$ = audibleOf(pipeline).pipe(tap((isAudible) => (current.isAudible = isAudible)));
     const written$ = interval(writeMs, scheduler).pipe(concatMap(() => current.write(scheduler.now())));
@@ -168,9 +168,11 @@ export function record(pipeline: Pipeline, options: RecordOptions): CallRecordin
     readable: () => readableOf(wav$),
     header: () => wavHeader(format, recorder?.writtenBytes ?? 0),
     redact: ({ from: since = scheduler.now(), to = Infinity, speaker } = {}) => {
+      recorder?.follow(scheduler.now());
       const span = { from: since, to, ...(speaker ? { speaker } : {}) };
       spans.push(span);
       return () => {
+        recorder?.follow(scheduler.now());
         span.to = Math.min(span.to, scheduler.now());
       };
     },

@@ -26,8 +26,8 @@ export interface RecorderOptions {
   /** The format of the recording. */
   readonly format: AudioMetadata;
   readonly holdMs: number;
-  /** Spans to silence; may grow. */
-  readonly spans: readonly (SilencedSpan & { readonly from: number; readonly to: number })[];
+  /** Spans to silence; may grow. They move with the clock. */
+  readonly spans: readonly { from: number; to: number; readonly speaker?: SilencedSpan['speaker'] }[];
 }
 
 /** A line not yet written. */
@@ -68,10 +68,27 @@ export class Recorder {
     return this.#written * 4;
   }
 
+  /**
+   * Called first of all with every time: a clock that is set back or has slept must neither stop the recording nor fill
+   * it, and what was noted by it stays where it is in the recording.
+   */
+  follow(now: number): void {
+    const leap = now - this.#lastAt;
+    this.#lastAt = now;
+    if (this.#originAt === undefined || (leap >= 0 && leap <= asleepMs)) return;
+    this.#originAt += leap;
+    this.#noted = this.#noted.map(({ at, event }) => ({ at: at + leap, event }));
+    for (const span of this.#options.spans) {
+      span.from += leap;
+      span.to += leap;
+    }
+  }
+
   /** The caller agrees. */
   begin(now: number): void {
+    this.follow(now);
     const isFirst = this.#originAt === undefined;
-    if (isFirst) this.#lastAt = this.#originAt = now;
+    if (isFirst) this.#originAt = now;
     this.#isOn = true;
     const ms = this.#ms(now);
     this.#caller.restart(ms);
@@ -84,6 +101,7 @@ export class Recorder {
 
   /** The caller does not agree, or no longer does: unwritten audio is dropped. */
   pause(now: number): void {
+    this.follow(now);
     if (!this.#isOn) return;
     this.#isOn = false;
     const ms = this.#ms(now);
@@ -94,24 +112,25 @@ export class Recorder {
 
   /** Takes captured audio. */
   hear(data: Uint8Array<ArrayBuffer>, now: number): void {
+    this.follow(now);
     if (this.#isOn) this.#caller.push(data, this.#ms(now), this.isAudible);
   }
 
   /** Takes audio that was heard. */
-  play(chunk: AudioChunk): void {
+  play(chunk: AudioChunk, now: number): void {
+    this.follow(now);
     if (this.#isOn) this.#agent.push(chunk, this.#ms(chunk.timestamp ?? this.#lastAt));
   }
 
-  note({ at, ...event }: VoiceEvent): void {
+  note({ at, ...event }: VoiceEvent, now: number): void {
+    this.follow(now);
     if (this.#isOn) this.#noted.push({ at, event });
   }
 
   /** Returns what can be written now. */
   write(now: number): readonly RecordedPart[] {
     if (this.#originAt === undefined) return [];
-    // A clock that is set back or has slept must neither stop the recording nor fill it.
-    if (now < this.#lastAt || now > this.#lastAt + asleepMs) this.#originAt += now - this.#lastAt;
-    this.#lastAt = now;
+    this.follow(now);
     const ms = this.#ms(now);
     this.#caller.settle(ms);
     this.#agent.settle(ms - pieceMs);
@@ -121,6 +140,7 @@ export class Recorder {
   /** Returns the rest. */
   end(now: number): readonly RecordedPart[] {
     if (this.#originAt === undefined) return [];
+    this.follow(now);
     this.#caller.settle(this.#ms(now), true);
     this.#agent.settle(Infinity);
     this.#noted.push({ at: now, event: { type: 'recording.ended' } });
