@@ -298,8 +298,7 @@ describe('writing WAV files', () => {
     expect(read([odd])).toEqual(data.slice(0, 95));
   });
 
-  it('refuses compressed samples, and samples that have a container already', () => {
-    // 4 GiB are as much as a header can state: more must not be cut off by its remainder.
+  it('states no length beyond 4 GiB: its remainder would cut the file off', () => {
     for (const [length, stated] of [
       [2 ** 32 - 50, 2 ** 32 - 50],
       [2 ** 32 - 44, undefined],
@@ -309,6 +308,9 @@ describe('writing WAV files', () => {
       const long = parseWavHeader(wavHeader(mono, length));
       expect(long?.kind === 'wav' && long.dataLength).toBe(stated);
     }
+  });
+
+  it('refuses compressed samples, and samples that have a container already', () => {
     expect(() => wavHeader({ encoding: 'mp3', sampleRate: 24000, channels: 1 })).toThrow(RangeError);
     expect(() => encodeWav(samples, { ...mono, container: 'wav' })).toThrow(/raw/);
   });

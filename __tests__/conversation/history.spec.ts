@@ -101,6 +101,44 @@ describe('History', () => {
     expect(new Set(copy.items.map(({ id }) => id)).size).toBe(copy.items.length);
   });
 
+  it('comes back without a result that was never stored: models refuse a call that has none', () => {
+    const [user, calls, first, ...rest] = history(2).export();
+    if (!user || !calls || !first) throw new Error('there is none');
+    const unknown = {
+      role: 'tool',
+      toolCallId: 'c1',
+      content: expect.stringMatching(/^Unknown: /) as string,
+      isError: true,
+    };
+    const killed = new History();
+    killed.import([user, calls]);
+    expect(killed.messages().slice(1)).toMatchObject([{ role: 'assistant' }, unknown]);
+    expect(killed.items.at(-1)).toMatchObject({ ...unknown, id: 'item-3' });
+    const gap = new History();
+    gap.import([user, calls, ...rest]);
+    expect(roles(gap)).toBe(roles(history(2)));
+    expect(gap.messages()[2]).toMatchObject(unknown);
+    const orphan = new History();
+    orphan.import([first, user]);
+    expect(roles(orphan)).toBe('u');
+  });
+
+  it('takes nothing but items, and stays as it was', () => {
+    const made = history(1);
+    const before = made.export();
+    for (const [item, index] of [
+      [{ role: 'user', content: 'in the form of a model' }, 1],
+      [{ role: 'assistant', generated: 'half' }, 1],
+      [{ role: 'system', text: 'no' }, 1],
+      [null, 1],
+      ['text', 1],
+    ] as const) {
+      const items = [before[0], item] as ReturnType<History['export']>;
+      expect(() => made.import(items)).toThrow(`item ${index} cannot be imported: items are { role: 'user', text }`);
+    }
+    expect(made.export()).toEqual(before);
+  });
+
   it('takes no more than it may keep, and tells what became of what was there', () => {
     const made = history(1, { maxTurns: 2 });
     const changes: HistoryChange[] = [];

@@ -54,6 +54,12 @@ async function start({ scheduler, pipeline }: Rig): Promise<void> {
   await started;
 }
 
+const of = (store: MemoryHistory): HistoryStore => ({
+  load: (conversation) => store.load(conversation),
+  put: (conversation, item) => store.put(conversation, item),
+  save: (conversation, items) => store.save(conversation, items),
+  delete: (conversation) => store.delete(conversation),
+});
 const kept = (store: MemoryHistory): string[] => words(store.load('a'));
 
 describe('remember', () => {
@@ -217,6 +223,25 @@ describe('remember', () => {
     await expect(remember(call.pipeline, { store: new MemoryHistory(), conversation: 'a' })).rejects.toThrow(
       'remember: call it before start()',
     );
+  });
+
+  it.each([undefined, null])('begins anew when the store answers %s, as a map or a database does', async (answer) => {
+    const store = new MemoryHistory();
+    const load = (): never => answer as never;
+    const call = rig();
+    const { resumed } = await remember(call.pipeline, { store: { ...of(store), load }, conversation: 'a' });
+    expect(resumed).toEqual([]);
+    await start(call);
+    call.stt.hearWords(FakeSTT.result('count', 'final'));
+    await call.scheduler.advance(5_000);
+    expect(kept(store)).toEqual(['user: count', 'agent: One two three four.']);
+  });
+
+  it.each(['[]', {}, 5, [null], [{ role: 'user', content: 'hi' }]])('names a store that loads %j', async (answer) => {
+    const store = { ...of(new MemoryHistory()), load: () => answer as never };
+    const { pipeline } = rig();
+    await expect(remember(pipeline, { store, conversation: 'a' })).rejects.toMatchObject({ code: 'configuration' });
+    expect(pipeline.history.items).toEqual([]);
   });
 
   it('leaves nothing behind when the pipeline ends', async () => {

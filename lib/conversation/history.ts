@@ -1,6 +1,7 @@
 import { Subject, type Observable } from 'rxjs';
 import { once, publicStream } from '../core/application-code.ts';
 import { messageOf, VoiceError } from '../core/errors.ts';
+import { asObject, asString, ownEntry } from '../core/guard.ts';
 import { imageUrl } from '../core/image-url.ts';
 import type { Message, MessageImage, ToolCall } from '../core/messages.ts';
 import { joinWords } from '../text/words.ts';
@@ -205,10 +206,16 @@ export class History {
     return structuredClone(this.#items);
   }
 
-  /** Replaces everything. */
+  /**
+   * Replaces everything. A call whose result is not there, as after a crash, gets one that says so: models refuse a call
+   * without.
+   *
+   * @throws VoiceError `configuration` when an item is none of {@link History.export}'s; then nothing changes.
+   */
   import(items: readonly HistoryItem[]): void {
+    const whole = paired(items.map(checked));
     if (this.#items.length > 0) this.dropOldest(this.#items.length);
-    for (const item of items) this.#add({ ...item, id: this.#id() });
+    for (const item of whole) this.#add({ ...item, id: this.#id() });
     this.#trim();
   }
 
@@ -279,6 +286,55 @@ export class History {
     }
     if (kept > 0 && turns > 0) this.dropOldest(kept);
   }
+}
+
+/** What an item of each role must have, all texts. */
+const needs: Readonly<Record<HistoryItem['role'], readonly string[]>> = {
+  user: ['text'],
+  assistant: ['generated', 'heard'],
+  tool: ['toolCallId', 'content'],
+};
+
+/** An item from outside: a store or a file may have anything. */
+function checked(value: unknown, index: number): HistoryItem {
+  const item = asObject(value);
+  const keys = item && ownEntry(needs, asString(item['role']));
+  if (keys?.every((key) => typeof item?.[key] === 'string')) return value as HistoryItem;
+  const like = Object.entries(needs).map(([role, texts]) => `{ role: '${role}', ${texts.join(', ')} }`);
+  throw new VoiceError(`History: item ${index} cannot be imported: items are ${like.join(', ')}, as of export()`, {
+    code: 'configuration',
+  });
+}
+
+/** With a result for each call, and without results of no call. */
+function paired(items: readonly HistoryItem[]): HistoryItem[] {
+  const whole: HistoryItem[] = [];
+  /** Calls that wait for their result. */
+  let open: readonly ToolCall[] = [];
+  let facts: HistoryFacts = {};
+  const close = (): void => {
+    for (const { id: toolCallId } of open) {
+      const content = 'Unknown: the session ended before the result was stored.';
+      whole.push({ ...facts, id: '', role: 'tool', toolCallId, content, isError: true });
+    }
+    open = [];
+  };
+  for (const item of items) {
+    if (item.role === 'tool') {
+      if (!open.some(({ id }) => id === item.toolCallId)) continue;
+      open = open.filter(({ id }) => id !== item.toolCallId);
+    } else {
+      close();
+      if (item.role === 'assistant') {
+        const { at, turnId } = item;
+        open = item.toolCalls ?? [];
+        facts = { ...(at !== undefined && { at }), ...(turnId !== undefined && { turnId }) };
+      }
+    }
+    whole.push(item);
+  }
+  close();
+  return whole;
 }
 
 /** @internal A turn begins with what the user says, or with what the agent says unprompted. */

@@ -54,7 +54,8 @@ interface Heard {
  * await pipeline.start();
  * ```
  *
- * @throws VoiceError `not_ready` when the pipeline runs already: what was said would be lost. What the store's `load` throws.
+ * @throws VoiceError `not_ready` when the pipeline runs already: what was said would be lost; `configuration` when the
+ * store has loaded anything but items. What the store's `load` throws.
  */
 export async function remember(
   pipeline: Pick<Pipeline, 'history' | 'events$' | 'captions$' | 'state'>,
@@ -66,8 +67,13 @@ export async function remember(
     throw new VoiceError('remember: call it before start()', { code: 'not_ready' });
   };
   assertIdle();
-  const resumed = await store.load(conversation);
+  const loaded: unknown = await store.load(conversation);
+  // A map or a database answers so for what it does not know.
+  const resumed = (loaded ?? []) as readonly HistoryItem[];
   assertIdle();
+  if (!Array.isArray(loaded ?? [])) {
+    throw new VoiceError('remember: what the store has loaded is no list of items', { code: 'configuration' });
+  }
   if (resumed.length > 0) history.import(resumed);
   // Ids of turns go on from there.
   history.lastId = Math.max(
