@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** `npm create rxvoice`: copies a template, and says what to do next. Asks only in a terminal. */
-import { cpSync, existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { parseArgs } from 'node:util';
@@ -49,7 +49,11 @@ const folder = resolve(positionals[0] ?? (await ask('Folder (my-agent): ', 'my-a
 if (terminal) terminal.close();
 
 if (!Object.hasOwn(templates, template)) end(`There is no template "${template}". There are:\n${list}`);
-if (existsSync(folder) && readdirSync(folder).length > 0) end(`${folder} is not empty: name another folder`);
+if (existsSync(folder)) {
+  if (!statSync(folder).isDirectory()) end(`${folder} is a file: name another folder`);
+  // A repository that has been created first is welcome.
+  if (readdirSync(folder).some((file) => file !== '.git')) end(`${folder} is not empty: name another folder`);
+}
 
 cpSync(join(import.meta.dirname, 'templates', template), folder, { recursive: true });
 // npm leaves out a file of that name.
@@ -58,12 +62,16 @@ const manifest = join(folder, 'package.json');
 const name =
   basename(folder)
     .toLowerCase()
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
     .replace(/[^a-z0-9._-]+/g, '-')
-    .replace(/^[._-]+/, '') || 'my-agent';
+    .replace(/^[._-]+/, '')
+    .slice(0, 214) || 'my-agent';
 writeFileSync(manifest, readFileSync(manifest, 'utf8').replace('"my-agent"', JSON.stringify(name)));
+const quoted = /[^\w./~@:+\\-]/.test(folder) ? `"${folder.replace(/["$`]/g, '\\$&')}"` : folder;
 
 console.log(`${folder} is ready:
 
-  cd ${folder}
+  cd ${quoted}
   npm install
   npm run dev    on the sandbox, without keys; README.md says how to go on with yours`);

@@ -17,13 +17,14 @@ import {
   startWith,
   switchMap,
   tap,
+  throwError,
   timer,
   type MonoTypeOperatorFunction,
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
-import { messageOf } from '../core/errors.ts';
+import { messageOf, VoiceError } from '../core/errors.ts';
 import { asNumber, asObject, asString } from '../core/guard.ts';
 import { parseJsonObject } from '../core/parse-json.ts';
 import type { CallCommand, CallEvent, CallSide, CommandReply } from '../features/call-sink.ts';
@@ -32,7 +33,7 @@ import { keepRetrying } from '../stream/keep-retrying.ts';
 import { merge } from '../stream/merge.ts';
 import { NatsLink, type NatsClient, type NatsConnection } from './link.ts';
 import { follow, nothing, tickMs, type BoardCall, type Note } from './watched-calls.ts';
-import { assertPrefix, listenEveryMs, subjectsOf } from './subjects.ts';
+import { assertPrefix, isCallId, listenEveryMs, subjectsOf } from './subjects.ts';
 
 /** Options of {@link natsBoard}. */
 export interface NatsBoardOptions {
@@ -61,7 +62,8 @@ export interface CallBoard {
   /** The calls, in the order in which they began. Replays the latest. */
   readonly calls$: Observable<readonly BoardCall[]>;
   /**
-   * Events as they happen. Cold; continues after the broker was away.
+   * Events as they happen. Cold; continues after the broker was away. Errors with `configuration` for a `callId` that
+   * is none.
    *
    * @param options - `callId`: of this call alone. `since`: `start` includes stored events. Default: all calls, from
    * now on.
@@ -163,16 +165,19 @@ export function natsBoard(
       distinctUntilChanged(),
     ),
     calls$,
-    events: ({ callId = '*', since = 'now' } = {}) => eventsOf$(callId, since),
-    audio: (callId) => audioOf$(callId),
-    command: (callId, command) =>
-      firstValueFrom(
+    events: ({ callId, since = 'now' } = {}) =>
+      callId === undefined || isCallId(callId) ? eventsOf$(callId ?? '*', since) : unknown(callId),
+    audio: (callId) => (isCallId(callId) ? audioOf$(callId) : unknown(callId)),
+    command: async (callId, command) => {
+      if (!isCallId(callId)) return refused(noSuchCall);
+      return firstValueFrom(
         defer(() => from(Promise.resolve(connection))).pipe(
           switchMap((nats) => nats.request(subjects.commands(callId), JSON.stringify(command), { timeout: commandMs })),
           map(({ data }) => readReply(data)),
         ),
         { defaultValue: refused('the connection is closed') },
-      ).catch((cause: unknown) => refused(problemOf(cause))),
+      ).catch((cause: unknown) => refused(problemOf(cause)));
+    },
   };
   return board;
 }
@@ -202,9 +207,17 @@ function refused(message: string): CommandReply {
   return { ok: false, message };
 }
 
+const noSuchCall = 'there is no such call, or its machine is gone';
+
+/** What is no call's id, such as one from an address, must not name several. */
+function unknown(callId: unknown): Observable<never> {
+  const message = `natsBoard: "${String(callId)}" is no call's id`;
+  return throwError(() => new VoiceError(message, { code: 'configuration' }));
+}
+
 /** The outcome of a command that was not acknowledged. */
 function problemOf(cause: unknown): string {
   const problem = messageOf(cause);
-  if (problem.startsWith('no responders')) return 'there is no such call, or its machine is gone';
+  if (problem.startsWith('no responders')) return noSuchCall;
   return problem === 'timeout' ? 'the call has not answered in time' : problem;
 }

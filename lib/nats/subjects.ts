@@ -20,6 +20,10 @@ export interface CallSubjects {
 export const listenLeaseMs = 6_000;
 export const listenEveryMs = 2_000;
 
+/** A call's id, as `publish()` takes it: anything else could name several calls, or another subject. */
+export const isCallId = (callId: unknown): callId is string =>
+  typeof callId === 'string' && /^[\w-]{1,100}$/.test(callId);
+
 /** The names that begin with `prefix`: `rxvoice.calls.<call>.events.<type>` and so on. */
 export function subjectsOf(prefix: string): CallSubjects {
   const of = (callId: string, what: string): string => `${prefix}.calls.${callId}.${what}`;
