@@ -112,6 +112,18 @@ describe('advance', () => {
       ['tokens It', 'tokens  is.', 'conversation It is.', 'audioDone undefined', 'conversation A.', 'tokens A.'],
     ],
     [
+      'joins by a blank, too, what comes in pieces after a whole text of the same reply, such as of a tool',
+      [
+        message(token('Let'), token(' me look.'), said('assistant', 'Let me look.')),
+        message(token('It'), token(' is.'), said('assistant', 'It is.'), token(' So.'), done),
+        message(token('A.')),
+      ],
+      [
+        ...['tokens Let', 'tokens  me look.', 'conversation Let me look.'],
+        ...['tokens  It', 'tokens  is.', 'conversation It is.', 'tokens  So.', 'audioDone undefined', 'tokens A.'],
+      ],
+    ],
+    [
       "begins another reply with the user's voice, with the user's words, and after the last audio",
       [
         audio(2),

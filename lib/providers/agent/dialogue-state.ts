@@ -81,8 +81,8 @@ export interface Dialogue<S> {
   /** Whether the opening was sent on the current connection. */
   readonly isOpened: boolean;
   readonly isUserSpeaking: boolean;
-  /** `text`: none of the reply's text yet, or received as whole sentences, or in pieces. */
-  readonly reply: { readonly hasAudio: boolean; readonly text: 'none' | 'sentences' | 'pieces' };
+  /** `text`: none of the reply's text yet, or received as whole sentences, or in pieces; `whole` once those are complete. */
+  readonly reply: { readonly hasAudio: boolean; readonly text: 'none' | 'sentences' | 'pieces' | 'whole' };
   /** Replies that had audio, across sessions. */
   readonly replies: number;
   /** The audio of the latest of them. */

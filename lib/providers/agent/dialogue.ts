@@ -177,8 +177,11 @@ function apply<C, S>(
       ];
     case 'no-words':
       return state.due.includes(effect.item) ? worded(wire, state, effect.item, '', context) : [state];
-    case 'token':
-      return [{ ...state, reply: { ...state.reply, text: 'pieces' } }, tell('tokens', effect.text)];
+    case 'token': {
+      // A reply may go on with another text, such as what was found after "Let me look."
+      const text = state.reply.text === 'whole' && /^\S/.test(effect.text) ? ` ${effect.text}` : effect.text;
+      return [{ ...state, reply: { ...state.reply, text: 'pieces' } }, tell('tokens', text)];
+    }
     case 'audio': {
       const replies = state.reply.hasAudio ? state.replies : state.replies + 1;
       const { data, item } = effect;
@@ -313,7 +316,8 @@ function said<S>(state: Dialogue<S>, text: AgentText): DialogueStep<S> {
   const told = tell('conversation', text);
   const reply = replyId(state);
   const history = reply === state.cutReply ? state.history : latest([...state.history, { ...text, reply }]);
-  if (state.reply.text === 'pieces') return [{ ...state, history }, told];
+  if (state.reply.text === 'pieces') return [{ ...state, history, reply: { ...state.reply, text: 'whole' } }, told];
+  if (state.reply.text === 'whole') return [{ ...state, history }, told];
   const token = state.reply.text === 'none' ? text.text : ` ${text.text}`;
   return [{ ...state, history, reply: { ...state.reply, text: 'sentences' } }, told, tell('tokens', token)];
 }
