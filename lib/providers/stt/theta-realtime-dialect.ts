@@ -14,7 +14,7 @@ import {
   type ThetaTurnDetection,
 } from '../theta-realtime.ts';
 import { ended, findEnd, isVoiced, noVoice, type OpenVoice } from './endpointer.ts';
-import { type STTContext, type STTDialect, type STTEffect, type STTStep } from './stt-wire.ts';
+import type { STTContext, STTDialect, STTEffect, STTStep } from './stt-wire.ts';
 import type { ThetaRealtimeFacts, ThetaRealtimeSTTConfig } from './theta-realtime-stt.ts';
 
 /** An utterance between two ends. */
