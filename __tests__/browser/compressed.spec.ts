@@ -66,7 +66,7 @@ function play(page: Page, parts: readonly [Format, number[], boolean][]): Promis
       }
       chunks$.complete();
       await over;
-      await sound.played(context, 200);
+      await recording.more(200);
       // A codec smears a tone over the 40 ms before it, 40 dB below: an ear hears none of it, the modem would.
       const samples = recording.take().map((sample) => (Math.abs(sample) < 0.008 ? 0 : sample));
       const { text } = modem.decodeSamples(pcm.toInt16(samples), context.sampleRate);

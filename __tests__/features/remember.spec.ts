@@ -237,12 +237,15 @@ describe('remember', () => {
     expect(kept(store)).toEqual(['user: count', 'agent: One two three four.']);
   });
 
-  it.each(['[]', {}, 5, [null], [{ role: 'user', content: 'hi' }]])('names a store that loads %j', async (answer) => {
-    const store = { ...of(new MemoryHistory()), load: () => answer as never };
-    const { pipeline } = rig();
-    await expect(remember(pipeline, { store, conversation: 'a' })).rejects.toMatchObject({ code: 'configuration' });
-    expect(pipeline.history.items).toEqual([]);
-  });
+  it.each([['[]'], [{}], [5], [[null]], [[{ role: 'user', content: 'hi' }]]])(
+    'names a store that loads %j',
+    async (answer) => {
+      const store = { ...of(new MemoryHistory()), load: () => answer as never };
+      const { pipeline } = rig();
+      await expect(remember(pipeline, { store, conversation: 'a' })).rejects.toMatchObject({ code: 'configuration' });
+      expect(pipeline.history.items).toEqual([]);
+    },
+  );
 
   it('leaves nothing behind when the pipeline ends', async () => {
     const call = rig();

@@ -54,6 +54,12 @@ class Receipt {
   }
 }
 
+class Basket {
+  *[Symbol.iterator](): Generator<string> {
+    yield* ['tea', 'milk'];
+  }
+}
+
 describe('what the model is told of', () => {
   it.each<[string, unknown, string | undefined]>([
     ['a text', 'sunny', 'sunny'],
@@ -69,7 +75,7 @@ describe('what the model is told of', () => {
     ['a set in an object', { tags: new Set(['a', 'b']) }, '{"tags":["a","b"]}'],
     ['a map in a map', new Map([['Rome', new Map([['max', 21]])]]), '{"Rome":{"max":21}}'],
     ['an iterator', new Map([['Rome', 21]]).values(), '[21]'],
-    ['parameters of an address', new URLSearchParams('a=1'), '[["a","1"]]'],
+    ['an iterable of a class', new Basket(), '["tea","milk"]'],
     ['an address', new URL('https://example.com/'), '"https://example.com/"'],
     ['a big integer', { count: 12n, id: 2n ** 64n }, '{"count":12,"id":"18446744073709551616"}'],
     ['a boxed number', Object(4), '4'],

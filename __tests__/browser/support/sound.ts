@@ -2,7 +2,7 @@
 export interface Recording {
   /** What was recorded since the recording began, or since it was last taken. */
   take(): Float32Array<ArrayBuffer>;
-  /** Resolves when this many more milliseconds are recorded. */
+  /** Resolves when all that sounds from now on for so many milliseconds is recorded: it reaches a busy page late. */
   more(ms: number): Promise<void>;
   /** Resolves when a sample passes a level. */
   louderThan(level: number): Promise<void>;
@@ -32,10 +32,13 @@ export function record(node: AudioNode, frameLength = 480): Recording & { readon
     processorOptions: { frameLength },
   });
   const frames: Float32Array<ArrayBuffer>[] = [];
+  const begunAt = context.currentTime;
+  let recorded = 0;
   const listeners = new Set<(frame: Float32Array) => void>();
   recorder.port.onmessage = ({ data }) => {
     const frame = data as Float32Array<ArrayBuffer>;
     frames.push(frame);
+    recorded += frame.length;
     for (const listener of [...listeners]) listener(frame);
   };
   node.connect(recorder).connect(context.destination);
@@ -52,8 +55,8 @@ export function record(node: AudioNode, frameLength = 480): Recording & { readon
     recorder,
     take: () => Float32Array.from(frames.splice(0).flatMap((frame) => [...frame])),
     more: (ms) => {
-      let left = (ms * context.sampleRate) / 1000;
-      return until(({ length }) => (left -= length) <= 0);
+      const end = (context.currentTime - begunAt + ms / 1000) * context.sampleRate;
+      return until(() => recorded >= end);
     },
     louderThan: (level) => until((frame) => frame.some((sample) => sample > level)),
   };
