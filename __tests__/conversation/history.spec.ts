@@ -134,7 +134,9 @@ describe('History', () => {
       ['text', 1],
     ] as const) {
       const items = [before[0], item] as ReturnType<History['export']>;
-      expect(() => made.import(items)).toThrow(`item ${index} cannot be imported: items are { role: 'user', text }`);
+      expect(() => made.import(items)).toThrow(
+        `cannot import item ${index}: each item must be one of { role: 'user', text }`,
+      );
     }
     expect(made.export()).toEqual(before);
   });

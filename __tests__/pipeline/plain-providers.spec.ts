@@ -231,7 +231,7 @@ describe('compressed audio of which nothing can be decoded', () => {
       await pipeline.start();
       await pipeline.say('Good day.').done;
       await pipeline.send('Good day.').done;
-      const message = expect.stringContaining(`, as which came bytes that begin with ${came}: `) as string;
+      const message = expect.stringContaining(` from bytes that begin with ${came}: `) as string;
       const told = { code: 'unsupported_format', recoverable: true, role: 'tts', provider: 'MyVoice', message };
       expect(ofType(events, 'error')).toMatchObject([told, told]);
       expect(ofType(events, 'turn.ended').map(({ reason }) => reason)).toEqual(['error']);

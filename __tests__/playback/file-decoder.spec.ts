@@ -52,7 +52,7 @@ describe('a compressed file', () => {
       expect(ended).toMatchObject({
         code: 'unsupported_format',
         recoverable: true,
-        message: 'cannot decode aac 24000 Hz mono, as which came bytes that begin with fff15840: check the format',
+        message: 'cannot decode aac 24000 Hz mono from bytes that begin with fff15840: check the format',
       });
     }
   });

@@ -237,13 +237,13 @@ describe('the proxy as a Fetch handler', () => {
   describe('refuses what JavaScript lets one write, and would let others in:', () => {
     const refused: Readonly<Record<string, readonly [object, string]>> = {
       'origins in one text, of which any part would match': [{ origins: 'https://app.example.com' }, 'must be a list'],
-      'a star for origins': [{ origins: ['*'] }, 'origins must be such as https://app.example.com'],
+      'a star for origins': [{ origins: ['*'] }, 'origins must look like https://app.example.com'],
       'an origin without its scheme': [{ origins: ['app.example.com'] }, 'app.example.com'],
       'a path after an origin': [{ origins: ['https://app.example.com/login'] }, 'nothing after the host'],
       'a setting that does not exist': [{ authentcate: () => false }, 'no setting authentcate'],
-      'a limit that is no number': [{ limits: { maxCalls: Number.NaN } }, 'maxCalls must be a number from 1'],
+      'a limit that is no number': [{ limits: { maxCalls: Number.NaN } }, 'maxCalls must be a number of at least 1'],
       'a limit in a text': [{ limits: { maxCalls: '64' } }, 'maxCalls must be a number'],
-      'a limit that does not exist': [{ limits: { maxCall: 3 } }, 'no limit maxCall'],
+      'a limit that does not exist': [{ limits: { maxCall: 3 } }, 'limits has no maxCall'],
       'a number of proxies in a text': [{ trustProxy: '1' }, 'trustProxy must be how many proxies'],
       'every proxy': [{ trustProxy: true }, 'trustProxy must be'],
       'fewer proxies than none': [{ trustProxy: -1 }, 'trustProxy must be'],
@@ -282,7 +282,7 @@ describe('the proxy as a Fetch handler', () => {
       await using proxy = create({ authenticate: () => said as never });
       const response = await proxy.fetch(ask());
       expect(response.status).toBe(500);
-      expect(await response.text()).toContain('authenticate must give a name, true or false');
+      expect(await response.text()).toContain('authenticate must return a name, true or false');
       expect(service.received).toEqual([]);
     });
   }

@@ -207,10 +207,10 @@ export class History {
   }
 
   /**
-   * Replaces everything. A call whose result is not there, as after a crash, gets one that says so: models refuse a call
-   * without.
+   * Replaces everything. A call whose result is not there, as after a crash, gets one that says so: models refuse a
+   * call without a result.
    *
-   * @throws VoiceError `configuration` when an item is none of {@link History.export}'s; then nothing changes.
+   * @throws VoiceError `configuration` when an item is not like those of {@link History.export}; then nothing changes.
    */
   import(items: readonly HistoryItem[]): void {
     const whole = paired(items.map(checked));
@@ -301,9 +301,12 @@ function checked(value: unknown, index: number): HistoryItem {
   const keys = item && ownEntry(needs, asString(item['role']));
   if (keys?.every((key) => typeof item?.[key] === 'string')) return value as HistoryItem;
   const like = Object.entries(needs).map(([role, texts]) => `{ role: '${role}', ${texts.join(', ')} }`);
-  throw new VoiceError(`History: item ${index} cannot be imported: items are ${like.join(', ')}, as of export()`, {
-    code: 'configuration',
-  });
+  throw new VoiceError(
+    `History: cannot import item ${index}: each item must be one of ${like.join(', ')}, as export() returns them`,
+    {
+      code: 'configuration',
+    },
+  );
 }
 
 /** With a result for each call, and without results of no call. */

@@ -39,7 +39,7 @@ export function sayIt(say: Say, context: SayContext): Observable<unknown> {
       context.report({ type: 'say.failed', error, role: context.roleOf(error) });
       return EMPTY;
     }),
-    // Ends what listens here, so what failed is told before.
+    // Reporting the end unsubscribes from this stream, so errors are reported first.
     finalize(end),
   );
 }

@@ -69,8 +69,8 @@ export class Recorder {
   }
 
   /**
-   * Called first of all with every time: a clock that is set back or has slept must neither stop the recording nor fill
-   * it, and what was noted by it stays where it is in the recording.
+   * Every method that is given the time calls this first. A clock that was set back or has slept must neither stop the
+   * recording nor fill it with silence; spans and events stay where they are in the recording.
    */
   follow(now: number): void {
     const leap = now - this.#lastAt;

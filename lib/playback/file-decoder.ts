@@ -161,7 +161,7 @@ class CodecFile implements FileDecoder {
 
   #refusal(cause?: unknown): VoiceError {
     const { advice } = this.#codecs;
-    const came = this.#head ? `, as which came bytes that begin with ${shown(this.#head)}` : '';
+    const came = this.#head ? ` from bytes that begin with ${shown(this.#head)}` : '';
     return new VoiceError(`cannot decode ${describeFormat(this.#metadata)}${came}: ${advice}`, {
       code: 'unsupported_format',
       // Another file may be of the format.

@@ -40,12 +40,12 @@ const defaultLimits: ProxyLimits = {
 /** The longest that a timer can wait, and more than anything is counted to. */
 const most = 2 ** 31 - 1;
 
-/** @throws Error when a limit is unknown, or no number from 1: nothing would hold to it. */
+/** @throws Error when a limit is unknown, or not a number of at least 1: it would limit nothing. */
 export function limitsOf(given: Partial<ProxyLimits> = {}): ProxyLimits {
   const set = Object.entries(given).filter(([, value]: [string, unknown]) => value !== undefined);
   for (const [name, value] of set) {
-    if (!Object.hasOwn(defaultLimits, name)) throw new Error(`There is no limit ${name}`);
-    if (typeof value !== 'number' || !(value >= 1)) throw new Error(`The limit ${name} must be a number from 1`);
+    if (!Object.hasOwn(defaultLimits, name)) throw new Error(`limits has no ${name}`);
+    if (typeof value !== 'number' || !(value >= 1)) throw new Error(`The limit ${name} must be a number of at least 1`);
   }
   return { ...defaultLimits, ...Object.fromEntries(set.map(([name, value]) => [name, Math.min(value, most)])) };
 }

@@ -11,7 +11,7 @@ export interface OriginRules {
 /**
  * The origins as browsers write them: in lower case, without the port that goes without saying, without a last slash.
  *
- * @throws Error when one is none: no page, or any, would match it.
+ * @throws Error when an entry is not an origin: no page would match it, or any page would.
  */
 export function listedOrigins(origins: unknown): readonly string[] | undefined {
   if (origins === undefined) return undefined;
@@ -19,7 +19,9 @@ export function listedOrigins(origins: unknown): readonly string[] | undefined {
   return origins.map((each: unknown) => {
     const text = String(each).toLowerCase();
     if (!/^[a-z][a-z\d+.-]*:\/\/[^\s*/?#@]+\/?$/.test(text) || (/^https?:/.test(text) && !URL.canParse(text))) {
-      throw new Error(`origins must be such as https://app.example.com, with nothing after the host: ${String(each)}`);
+      throw new Error(
+        `origins must look like https://app.example.com, with nothing after the host, not ${String(each)}`,
+      );
     }
     return /^https?:/.test(text) ? new URL(text).origin : text.replace(/\/$/, '');
   });

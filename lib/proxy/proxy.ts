@@ -47,7 +47,7 @@ const unanswered: Refusal = { status: 504, code: 'no_answer', message: 'Authenti
 const unknownUser: Refusal = { status: 401, code: 'not_authorized', message: 'The proxy does not know this user' };
 const noName: Refusal = {
   ...{ status: 500, code: 'internal' },
-  message: 'The proxy cannot tell users apart: authenticate must give a name, true or false',
+  message: 'The proxy cannot tell users apart: authenticate must return a name, true or false',
 };
 const internal: Refusal = { status: 500, code: 'internal', message: 'The proxy failed' };
 const noSocket: Refusal = {
@@ -84,7 +84,7 @@ const settings: Readonly<Record<keyof ProxyOptions, true>> = {
  *   export const POST = (request: Request): Promise<Response> => proxy.fetch(request);
  *
  * @throws Error when a setting could lead a credential astray or let anybody in: an address without encryption, a prefix
- *   that is no path, origins that are none, a limit that is no number, a setting that does not exist.
+ *   that is not a path, an origin or a limit that is malformed, a setting that does not exist.
  */
 export function createProxy(options: ProxyOptions): Proxy {
   const unknown = Object.keys(options).find((name) => !Object.hasOwn(settings, name));

@@ -39,8 +39,8 @@ const vulgar: Readonly<Record<string, string>> = {
   ...{ '½': '1/2', '⅓': '1/3', '⅔': '2/3', '¼': '1/4', '¾': '3/4', '⅛': '1/8', '⅜': '3/8', '⅝': '5/8', '⅞': '7/8' },
 };
 
-/** Parts of a cup, an hour, a mile. Others are ratings, days or scores, as are some of these: they stay as written. */
 const signs = Object.keys(vulgar).join('');
+/** Fractions of a cup, an hour or a mile. Anything else with a slash may be a rating, a date or a score: it stays as written. */
 const fractions = (cardinal: (value: number) => string): Rule => ({
   pattern: `(?<![\\d/.,:–-])(?:(?<whole>[1-9]\\d{0,2})(?: ?(?=[${signs}])| (?=\\d/)))?(?:(?<sign>[${signs}])|(?<top>[1357]|2(?=/3))/(?<bottom>[2348]))(?![\\d/\\p{L}]|[.,:-]\\d)`,
   say: ({ whole, sign, top, bottom }, { before }) => {
