@@ -3,6 +3,7 @@ import { decodeSamples, encodeSamples } from '../../../lib/audio/samples.ts';
 import { alphaWire, type AlphaSTTConfig } from '../../../lib/providers/stt/alpha-stt.ts';
 import { hear, silentHearing, type HearingEffect, type HearingInput } from '../../../lib/providers/stt/hearing.ts';
 import { asObjects, type WireObject } from '../../../lib/core/guard.ts';
+import { deltaDialect } from '../../../lib/providers/stt/delta-stt-dialect.ts';
 import { deltaWire } from '../../../lib/providers/stt/delta-stt.ts';
 import type { STTContext, STTWire } from '../../../lib/providers/stt/stt-wire.ts';
 import { zetaDialect } from '../../../lib/providers/stt/zeta-stt-dialect.ts';
@@ -143,7 +144,7 @@ const pieces: Readonly<Record<string, (text: string) => [wire: STTWire<object, u
     alphaWire,
     { type: 'Results', is_final: true, channel: { alternatives: [{ transcript }] } },
   ],
-  DeltaSTT: (text) => [deltaWire, { tokens: [{ text, is_final: true }] }],
+  DeltaSTT: (text) => [{ ...deltaWire, ...deltaDialect }, { tokens: [{ text, is_final: true }] }],
   ZetaSTT: (content) => [
     { ...zetaWire, ...zetaDialect(zetaFacts) },
     { message: 'AddTranscript', results: [{ type: 'word', alternatives: [{ content }] }] },

@@ -1,19 +1,16 @@
 import type { AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRules } from '../../core/config-rule.ts';
-import { asArray, asNumber, asObjects, asString, type WireObject } from '../../core/guard.ts';
+import { asArray, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import type { SocketCredentials } from '../../core/remote-provider.ts';
-import type { Translation } from '../../core/roles.ts';
 import { primaryLanguage } from '../../core/wire-names.ts';
 import { wireParameters } from '../../core/wire-parameters.ts';
 import { deltaSTT } from '../retiring.ts';
 import type { ReconnectingSocketOptions } from '../../transport/reconnecting-socket.ts';
-import { hasText, languageOf, textOf, wordsOf, type Token } from './delta-stt-tokens.ts';
 import { formatsOf, nameOf, type NamedEncodings } from './named-encodings.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
-import { completed, endless, heard, isEndless } from './stt-wire.ts';
-import type { Failures, Said, STTContext, STTEffect, STTStep, STTWire } from './stt-wire.ts';
-import { meanConfidence } from './stt-words.ts';
+import type { LateSTTWire } from './stt-wire.ts';
 
 /** What the conversation is about; some 10,000 characters in all. */
 export interface DeltaContext {
@@ -105,110 +102,32 @@ export const deltaSTTRules: ConfigRules = {
   clientReferenceId: { type: 'text', maxLength: 256, wire: true },
 };
 
-/** What the service's error codes mean. */
-const failures: Failures = {
-  400: { code: 'configuration', hint: 'it rejected a setting, or the audio' },
-  401: { code: 'unauthorized', hint: 'check the credential, which belongs to one region' },
-  402: { code: 'quota', hint: 'the account or the project has no budget left' },
-  408: { code: 'timeout', recoverable: true, hint: 'audio arrived too late or too slowly' },
-  429: { code: 'rate_limited', recoverable: true, hint: 'too many requests' },
-  500: { code: 'server', recoverable: true, hint: 'reconnecting' },
-  // Sent when the service moves its streams.
-  503: { code: 'overloaded', recoverable: true, retryAfterMs: 0, hint: 'it asked to reconnect' },
-};
-
-const keepAliveMs = 5_000;
-
-/** A valid subprotocol in browsers (RFC 6455, section 4.1): no colon, which temporary keys contain. */
-const protocolName = /^[\w!#$%&'*+.^`|~-]+$/;
-
-/** The utterance so far. */
-interface DeltaUtterance {
-  /** Final tokens. */
-  readonly finals: readonly Token[];
-  /** The tokens after them, which may change. */
-  readonly newest: readonly Token[];
-  /** The final tokens of its translation. */
-  readonly translated: readonly Token[];
-  /** Those after them, which may change. */
-  readonly newlyTranslated: readonly Token[];
-  /** How many of `finals` the next connection need not hear again: whole words. */
-  readonly settled: number;
-  /** Whether the words before were heard by an earlier connection. */
-  readonly joins: boolean;
-}
-
-type Context = STTContext<DeltaSTTConfig>;
-type Step = STTStep<DeltaUtterance>;
-
-/** Audio before a word that may belong to it, in milliseconds. */
-const leadMs = 100;
-
-/** Most tokens of an utterance. */
-const maxTokens = 2_048;
-
-/** Mark the end of an utterance: after silence, and in answer to `finalize`. */
-const markers: ReadonlySet<string> = new Set(['<end>', '<fin>']);
-
-/** An utterance before its first token. */
-const nothing: DeltaUtterance = {
-  ...{ finals: [], newest: [], translated: [], newlyTranslated: [] },
-  ...{ settled: 0, joins: false },
-};
-
-/** Soniox's wire. */
-export const deltaWire: STTWire<DeltaSTTConfig, DeltaUtterance> = {
+/** What is known of Soniox before anybody speaks to it. */
+export const deltaWire: LateSTTWire<DeltaSTTConfig> = {
   name: 'DeltaSTT',
   baseUrl: () => 'https://stt-rt.soniox.com',
-  path: '/transcribe-websocket',
   // The four raw encodings, or the configured one, at the configured or at any sample rate.
   accepts: (config) => formatsOf(encodings, config),
   rules: deltaSTTRules,
   retiring: deltaSTT,
   ownKeys: ['interimResults'],
-  catchUpSpeed: 1.25,
-  endingMs: ({ maxEndpointDelayMs = 2_000 }) => maxEndpointDelayMs,
-  failures,
-  // Only its errors have one.
-  requestIdOf: ({ request_id: id }) => id,
-  start: () => nothing,
-  // It reports its progress, whether or not there are words.
-  promisesMessages: () => true,
-  read: {
-    tokens: onTokens,
-    error: (state, { error_code: code, error_message: sentence }) => [
-      state,
-      { type: 'failure', kind: asNumber(code) ?? 500, sentence: asString(sentence) },
-    ],
-  },
-  commands: { finalize: (state) => [state, { type: 'send-after-audio', message: { type: 'finalize' } }] },
-
   conflict({ translation }) {
     if (!translation) return undefined;
     const { to, between } = translation;
     if (!to === !between) return 'translation needs either to or between';
     return between && between.length !== 2 ? 'translation.between needs two languages' : undefined;
   },
-  credentials: (key) => ({
-    headers: { Authorization: `Bearer ${key}` },
-    ...(protocolName.test(key) && { protocols: ['soniox-api-key', key] }),
-  }),
-  // Messages have no type field.
-  typeOf: ({ error_code: code }) => (code === undefined ? 'tokens' : 'error'),
-  begin: (state) => [again(state)],
-  // The service ends a stream that receives nothing for 20 s.
-  keepAlive: () => ({ intervalMs: keepAliveMs, whenQuiet: true }),
-  tick: (state) => [state, { type: 'send', message: { type: 'keepalive' } }],
-  farewell: () => [''],
-  isLast: ({ finished }) => finished === true,
-  end: (state) => complete(withNewest(state)),
+  load: async ({ name }) => {
+    const { deltaDialect } = await new OnDemand(name, () => import('./delta-stt-dialect.ts')).load();
+    return deltaDialect;
+  },
 };
 
 /**
  * Soniox real-time transcription at `wss://stt-rt.soniox.com/transcribe-websocket`: over 60 languages, word times,
  * speakers. See https://soniox.com/docs/stt/api-reference/websocket-api.
  */
-export class DeltaSTT extends StreamingSTT<DeltaSTTConfig, DeltaUtterance> {
+export class DeltaSTT extends StreamingSTT<DeltaSTTConfig> {
   /** A key to send in the first message. */
   #spokenKey: string | undefined;
   constructor(config: DeltaSTTConfig, logger?: Logger) {
@@ -254,118 +173,4 @@ function translationOf({ to = '', between }: DeltaTranslation): WireObject {
   if (!between) return { type: 'one_way', target_language: primaryLanguage(to) };
   const [a, b] = between.map(primaryLanguage);
   return { type: 'two_way', language_a: a, language_b: b };
-}
-
-function translates({ translation, parameters, extraBody }: DeltaSTTConfig): boolean {
-  return (translation ?? (extraBody ?? parameters)?.['translation']) !== undefined;
-}
-
-/** Prepares for the next connection: it hears the last final word again, which may still grow. */
-function again({ finals, settled }: DeltaUtterance): DeltaUtterance {
-  const kept = finals.slice(0, settled).map((token) => ({ ...token, startMs: undefined, endMs: undefined }));
-  return { ...nothing, finals: kept, settled, joins: kept.length > 0 };
-}
-
-/** Reads the tokens of a message; a marker among them ends the utterance. */
-function onTokens(before: DeltaUtterance, message: WireObject, context: Context): Step {
-  const tokens = asObjects(message['tokens'])
-    .filter(({ text }) => asString(text))
-    .map((each, at) => tokenOf(each, before.joins && at === 0, context));
-  const guesses = tokens.filter(({ isFinal }) => !isFinal);
-  const [state, ...told] = tokens.filter(({ isFinal }) => isFinal).reduce<Step>(withFinal, [before]);
-  const [newest, newlyTranslated] = [guesses.filter(isSpoken), guesses.filter((token) => !isSpoken(token))];
-  const next = { ...state, newest, newlyTranslated };
-  const isTooLong = isEndless(next.finals, maxTokens);
-  const isOver = message['finished'] === true || isTooLong;
-  const hasChanged = tokens.length > 0 || before.newest.length > 0 || before.newlyTranslated.length > 0;
-  const [last, ...more]: Step = isOver ? complete(next) : [next, ...(hasChanged ? interim(next) : [])];
-  const [settled, ...final] = settle(last, message, context);
-  return [settled, ...told, ...more, ...final, ...(isTooLong ? [endless] : [])];
-}
-
-const isSpoken = ({ isTranslation }: Token): boolean => !isTranslation;
-
-function withFinal([state, ...told]: Step, token: Token): Step {
-  const [next, ...more] = added(state, token);
-  return [{ ...next, joins: false }, ...told, ...more];
-}
-
-function added(state: DeltaUtterance, token: Token): Step {
-  if (markers.has(token.text)) return complete(state, token.text === '<fin>');
-  if (!token.isTranslation) return [{ ...state, finals: [...state.finals, token] }];
-  // One that comes after its utterance is complete is not the next one's.
-  const hasBegun = state.finals.length > 0 || state.newest.length > 0;
-  return hasBegun ? [{ ...state, translated: [...state.translated, token] }] : [state];
-}
-
-/** @param joins - Whether an earlier connection heard the word before. */
-function tokenOf(token: WireObject, joins: boolean, context: Context): Token & { readonly isFinal: boolean } {
-  const { start_ms: start, end_ms: end } = token;
-  const text = asString(token['text']) ?? '';
-  const [word] = context.words([{ ...token, start, end }], () => text, 1);
-  const isFinal = token['is_final'] === true;
-  const isApart = /^\s/.test(text) || (isFinal && markers.has(text));
-  return {
-    text: joins && !isApart ? ` ${text}` : text,
-    word,
-    isFinal,
-    isTranslation: token['translation_status'] === 'translation',
-    language: asString(token['language']),
-    startMs: asNumber(start),
-    endMs: asNumber(end),
-  };
-}
-
-/** Marks audio as final, up to the last word that may still grow. */
-function settle(state: DeltaUtterance, message: WireObject, context: Context): Step {
-  const { finals, newest } = state;
-  if (finals.length === 0) {
-    const ms = asNumber(message['final_audio_proc_ms']) ?? 0;
-    return newest.length === 0 ? [state, { type: 'finalized', ms }] : [state];
-  }
-  // Heard again from its beginning, it is translated whole.
-  if (translates(context.config)) return [state];
-  const last = finals.findLastIndex(({ text, startMs }) => /^\s/.test(text) && startMs !== undefined);
-  const { startMs } = finals[last] ?? {};
-  if (startMs === undefined) return [state];
-  const { endMs = 0 } = finals[last - 1] ?? {};
-  // Including the pause before it, since a word starts before it is first detected.
-  const ms = startMs - Math.max(0, Math.min(leadMs, startMs - endMs));
-  return context.isFinal(ms)
-    ? [state]
-    : [
-        { ...state, settled: last },
-        { type: 'finalized', ms },
-      ];
-}
-
-function interim(state: DeltaUtterance): readonly STTEffect[] {
-  const whole = withNewest(state);
-  return hasText(whole.finals) ? heard(saidIn(whole)) : [];
-}
-
-/** As if what may still change were final. */
-function withNewest(state: DeltaUtterance): DeltaUtterance {
-  const { finals, newest, translated, newlyTranslated } = state;
-  return { ...state, finals: [...finals, ...newest], translated: [...translated, ...newlyTranslated] };
-}
-
-/** Completes the utterance with its final tokens. */
-function complete(state: DeltaUtterance, evenEmpty: boolean = false): Step {
-  return [nothing, ...(hasText(state.finals) || evenEmpty ? completed(saidIn(state)) : [])];
-}
-
-function saidIn({ finals, translated }: DeltaUtterance): Said {
-  return {
-    text: textOf(finals),
-    words: wordsOf(finals),
-    confidence: meanConfidence(finals.flatMap(({ word }) => word ?? [])),
-    language: languageOf(finals),
-    translations: hasText(translated) ? [translationIn(translated)] : undefined,
-  };
-}
-
-function translationIn(tokens: readonly Token[]): Translation {
-  const language = languageOf(tokens);
-  return { text: textOf(tokens), ...(language !== undefined && { language }) };
 }
