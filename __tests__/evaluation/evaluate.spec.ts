@@ -63,6 +63,19 @@ describe('evaluate', () => {
     expect(scenarios[0]?.calls[0]?.verdicts[1]).toEqual({ judge: 'broken', outcome: 'error', reason: 'no idea' });
   });
 
+  it.each([
+    ['nothing', undefined],
+    ['only yes or no', true],
+    ['words for an outcome', { passed: 'false', reason: 'it did not' }],
+    ['no reason', { passed: true }],
+  ])('takes a judge that returns %s for an error, and still writes the report', async (_, judgement) => {
+    const odd = { name: 'odd', judge: () => judgement } as unknown as Judge;
+    const found = await rehearse({}, { scenarios: [scenario('one', { judges: [always, odd] })] });
+    const [, verdict] = found.scenarios[0]?.calls[0]?.verdicts ?? [];
+    expect([found.exitCode, verdict?.outcome]).toEqual([2, 'error']);
+    expect(evaluationPage(found)).toContain('it must return { passed, reason }');
+  });
+
   it('takes a call that cannot be held for an error, whose judges are not asked', async () => {
     const create = (): never => {
       throw new Error('no line');
@@ -75,8 +88,22 @@ describe('evaluate', () => {
     [[], 'there is no scenario'],
     [[scenario('one'), scenario('one')], 'two scenarios are called one'],
     [[scenario('one', { judges: [] })], 'one has no judge: it would always pass'],
+    [[scenario('one', { passRate: 80 })], 'one: passRate must be a share from 0 to 1'],
   ])('refuses what cannot be evaluated: %#', async (scenarios, message) => {
     await expect(rehearse({}, { scenarios })).rejects.toThrow(`evaluate: ${message}`);
+  });
+
+  it.each([
+    [{ repetitions: 0 }, 'repetitions must be a whole number from 1'],
+    [{ repetitions: 2.5 }, 'repetitions must be a whole number from 1'],
+    [{ concurrency: Number.NaN }, 'concurrency must be at least 1'],
+  ])('refuses %o', async (options, message) => {
+    await expect(rehearse({}, { scenarios: [scenario('one')], ...options })).rejects.toThrow(`evaluate: ${message}`);
+  });
+
+  it('holds all calls at once without a limit on how many', async () => {
+    const { outcome } = await rehearse({}, { scenarios: [scenario('one')], repetitions: 3, concurrency: Infinity });
+    expect(outcome).toBe('passed');
   });
 
   it('finds the same again with the same seed, whatever runs at once, and other things with another', async () => {
@@ -115,6 +142,29 @@ describe('evaluate', () => {
       { scenarios: [scenario('one')], repetitions: 3, signal: stop.signal, onResult: () => stop.abort() },
     );
     expect(scenarios[0]?.calls.map(({ outcome }) => outcome)).toEqual(['passed', 'error', 'error']);
+  });
+
+  it.each([
+    ['line that is never made', 'create'],
+    ['judge that never answers', 'judge'],
+  ])('does not wait for a %s once its signal has aborted', async (_, hangs) => {
+    const stop = new AbortController();
+    const hang = (): Promise<never> => {
+      stop.abort();
+      return new Promise(() => undefined);
+    };
+    const create = hangs === 'create' ? hang : ends({});
+    const scenarios = [scenario('one', { judges: [always, { name: 'slow', judge: hang }] })];
+    const { exitCode } = await evaluate({ scenarios, create, time: 'virtual', signal: stop.signal });
+    expect(exitCode).toBe(2);
+  });
+
+  it('ends a call whose caller never says anything', async () => {
+    const caller: Scenario['caller'] = () => () => new Promise<never>(() => undefined);
+    const endings: unknown[] = [];
+    const judge: Judge['judge'] = ({ endedBy }) => ({ passed: endings.push(endedBy) > 0, reason: '' });
+    await rehearse({}, { scenarios: [scenario('one', { caller, maxMs: 60_000, judges: [{ name: 'end', judge }] })] });
+    expect(endings).toEqual(['limit']);
   });
 
   it('says so when something does not work in virtual time', async () => {

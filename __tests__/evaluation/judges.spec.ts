@@ -49,6 +49,19 @@ describe('what is said', () => {
     expect(reason).toMatch(/^heard: cancelled at \d+\.\d s$/);
   });
 
+  it('is found between the letters of a script without spaces', async () => {
+    await both(says('十点'), await trains('我们十点开门。'), await trains('我们九点开门。'));
+    await both(neverSays('全額 返金'), await trains('すぐに出発します。'), await trains('運賃を全額返金します。'));
+  });
+
+  it.each([
+    [() => says(), 'says: there is no fact'],
+    [() => neverSays('refund', '…'), 'neverSays: "…" has no words'],
+    [() => rubric({ llm: new FakeLLM(), criteria: [] }), 'rubric: there is no criterion'],
+  ])('must be something: what is never found would always pass: %#', (judge, message) => {
+    expect(judge).toThrow(message);
+  });
+
   it('counts only as far as it was heard', async () => {
     const manner = { ...manners.interrupting, interruptions: 1 };
     const call = await callWith(

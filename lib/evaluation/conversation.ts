@@ -2,6 +2,7 @@ import {
   distinctUntilChanged,
   filter,
   firstValueFrom,
+  from,
   fromEvent,
   map,
   NEVER,
@@ -16,6 +17,7 @@ import {
   type Subscription,
 } from 'rxjs';
 import type { VoiceEvent } from '../conversation/events.ts';
+import { fromAbort } from '../stream/bridge.ts';
 import { merge } from '../stream/merge.ts';
 import { patientTimer } from '../stream/patient-timer.ts';
 import { agentSpeeches, eventsOf, toolsOf, type CallRecord, type CallUtterance } from './call-record.ts';
@@ -30,6 +32,19 @@ const greetingMs = 1_000;
 
 /** What the caller makes of the agent. */
 type AgentPhase = 'busy' | 'done' | 'waiting';
+
+/**
+ * The answer of an application's function, which may never come.
+ *
+ * @throws VoiceError `aborted` when the signal aborts before it; or what the function throws.
+ */
+export function answered<T>(answer: T | PromiseLike<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    from(Promise.resolve(answer))
+      .pipe(takeUntil(fromAbort(signal)))
+      .subscribe({ next: resolve, error: reject });
+  });
+}
 
 /** A call in progress, from the caller's side. */
 export class Conversation {
@@ -130,7 +145,7 @@ export class Conversation {
         // The agent may have said something into the silence.
         await this.#hearOut(waitsFrom, 0);
       }
-      const text = await next(this.#said(), { signal });
+      const text = await answered(next(this.#said(), { signal }), signal);
       if (this.#isOver) return;
       if (text === undefined) break;
       const from = this.#events.length;

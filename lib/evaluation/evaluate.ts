@@ -1,8 +1,9 @@
 import { asyncScheduler } from 'rxjs';
 import { messageOf, VoiceError } from '../core/errors.ts';
+import { asObject } from '../core/guard.ts';
 import { loadValidator } from '../stream/execute-tool.ts';
 import type { CallRecord, CallRun } from './call-record.ts';
-import { Conversation } from './conversation.ts';
+import { answered, Conversation } from './conversation.ts';
 import { seedOf } from './random.ts';
 import type { CallContext, CallEnds, Judge, Scenario } from './scenario.ts';
 import { VirtualClock } from './virtual-clock.ts';
@@ -79,11 +80,12 @@ export interface Evaluation {
  * Has simulated callers talk with pipelines, and judges the calls. `evaluationPage()` and `evaluationJson()` write down
  * what it returns.
  *
- * @throws VoiceError `configuration` when there is no scenario, a scenario has no judge, or two have one name.
+ * @throws VoiceError `configuration` when there is no scenario, a scenario has no judge, two have one name, or a number is
+ * out of its range.
  */
 export async function evaluate(options: EvaluationOptions): Promise<Evaluation> {
   const { scenarios, repetitions = 1, concurrency = 1, seed = 1, time = 'real', onResult } = options;
-  assertScenarios(scenarios);
+  assertOptions(options);
   const calls = scenarios.flatMap((scenario) =>
     Array.from({ length: repetitions }, (_, index) => ({ scenario, repetition: index + 1 })),
   );
@@ -100,7 +102,7 @@ export async function evaluate(options: EvaluationOptions): Promise<Evaluation> 
       onResult?.(result);
     }
   };
-  await Promise.all(Array.from({ length: Math.max(1, concurrency) }, work));
+  await Promise.all(Array.from({ length: Math.min(concurrency, calls.length) }, work));
   const found = scenarios.map((scenario, index) =>
     scenarioResult(scenario, results.slice(index * repetitions, (index + 1) * repetitions)),
   );
@@ -110,13 +112,16 @@ export async function evaluate(options: EvaluationOptions): Promise<Evaluation> 
 
 const exitCodes = { passed: 0, failed: 1, error: 2 } as const;
 
-function assertScenarios(scenarios: readonly Scenario[]): void {
+function assertOptions({ scenarios, repetitions = 1, concurrency = 1 }: EvaluationOptions): void {
   const refuse = (message: string): VoiceError => new VoiceError(`evaluate: ${message}`, { code: 'configuration' });
   if (scenarios.length === 0) throw refuse('there is no scenario');
+  if (!Number.isSafeInteger(repetitions) || repetitions < 1) throw refuse('repetitions must be a whole number from 1');
+  if (!(concurrency >= 1)) throw refuse('concurrency must be at least 1');
   const names = new Set<string>();
-  for (const { name, judges } of scenarios) {
+  for (const { name, judges, passRate = 1 } of scenarios) {
     if (names.has(name)) throw refuse(`two scenarios are called ${name}`);
     if (judges.length === 0) throw refuse(`${name} has no judge: it would always pass`);
+    if (!(passRate >= 0 && passRate <= 1)) throw refuse(`${name}: passRate must be a share from 0 to 1`);
     names.add(name);
   }
 }
@@ -142,7 +147,7 @@ async function callOf(run: CallRun, scenario: Scenario, options: EvaluationOptio
   let error: string | undefined;
   try {
     signal.throwIfAborted();
-    ends = await create(context);
+    ends = await answered(create(context), signal);
     // What it loads takes real time: the clock stands.
     await Promise.all([ends.pipeline.initialize(), clock && loadValidator()]);
     conversation = new Conversation(ends, scenario, context);
@@ -167,7 +172,10 @@ async function callOf(run: CallRun, scenario: Scenario, options: EvaluationOptio
 
 async function verdictOf(judge: Judge, record: CallRecord, signal: AbortSignal): Promise<Verdict> {
   try {
-    const { passed, reason } = await judge.judge(record, { signal });
+    const { passed, reason } = asObject(await answered(judge.judge(record, { signal }), signal)) ?? {};
+    if (typeof passed !== 'boolean' || typeof reason !== 'string') {
+      throw new Error('it must return { passed, reason }: true or false, and a text');
+    }
     return { judge: judge.name, outcome: passed ? 'passed' : 'failed', reason };
   } catch (cause) {
     return { judge: judge.name, outcome: 'error', reason: messageOf(cause) };

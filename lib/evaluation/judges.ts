@@ -1,10 +1,14 @@
+import { VoiceError } from '../core/errors.ts';
 import { eventsOf, type CallRecord } from './call-record.ts';
 import type { TurnMetrics } from '../conversation/measurements.ts';
-import { foldText } from '../text/words.ts';
+import { foldText, hasWords, unspaced } from '../text/words.ts';
 import type { Judge, Judgement } from './scenario.ts';
 import { wordErrors } from './word-errors.ts';
 
-/** A fact: words, without regard to case and marks, or a pattern. */
+/**
+ * A fact: whole words, without regard to case and marks, or a pattern. Between letters of scripts without spaces, such as
+ * Chinese, Japanese and Thai, parts of words count too.
+ */
 export type Fact = string | RegExp;
 
 /** What the agent was heard saying, in one text. */
@@ -14,7 +18,16 @@ function agentText({ utterances }: CallRecord): string {
 
 function holds(text: string, fact: Fact): boolean {
   if (typeof fact !== 'string') return new RegExp(fact.source, fact.flags.replace(/[gy]/g, '')).test(text);
-  return ` ${foldText(text)} `.includes(` ${foldText(fact)} `);
+  const [all, part] = [foldText(text), foldText(fact)];
+  if (unspaced.test(part)) return all.replaceAll(' ', '').includes(part.replaceAll(' ', ''));
+  return ` ${all} `.includes(` ${part} `);
+}
+
+/** What could never be found would always pass where it must not be said. */
+function assertFacts(judge: string, facts: readonly Fact[]): void {
+  const refuse = (problem: string): VoiceError => new VoiceError(`${judge}: ${problem}`, { code: 'configuration' });
+  if (facts.length === 0) throw refuse('there is no fact');
+  for (const fact of facts) if (typeof fact === 'string' && !hasWords(fact)) throw refuse(`"${fact}" has no words`);
 }
 
 const list = (facts: readonly Fact[]): string => facts.map(String).join(', ');
@@ -22,8 +35,13 @@ const list = (facts: readonly Fact[]): string => facts.map(String).join(', ');
 const passed = (reason: string): Judgement => ({ passed: true, reason });
 const failed = (reason: string): Judgement => ({ passed: false, reason });
 
-/** The caller has heard each of these from the agent, as whole words: `says('Paris', /3[:.]45/)`. */
+/**
+ * The caller has heard each of these from the agent: `says('Paris', /3[:.]45/)`.
+ *
+ * @throws VoiceError `configuration` without a fact, or with one that has no words.
+ */
 export function says(...facts: readonly Fact[]): Judge {
+  assertFacts('says', facts);
   return {
     name: `says ${list(facts)}`,
     judge: (call) => {
@@ -33,8 +51,13 @@ export function says(...facts: readonly Fact[]): Judge {
   };
 }
 
-/** The caller has heard none of these from the agent. */
+/**
+ * The caller has heard none of these from the agent.
+ *
+ * @throws VoiceError `configuration` without a fact, or with one that has no words.
+ */
 export function neverSays(...facts: readonly Fact[]): Judge {
+  assertFacts('neverSays', facts);
   return {
     name: `never says ${list(facts)}`,
     judge: ({ utterances }) => {

@@ -47,8 +47,11 @@ const system = [
 /**
  * A model judges by criteria; all have to be met. An answer that is not the JSON that was asked for, with one verdict for
  * each criterion, is an error of the judge.
+ *
+ * @throws VoiceError `configuration` without a criterion.
  */
 export function rubric({ llm, criteria, options }: RubricOptions): Judge {
+  if (criteria.length === 0) throw new VoiceError('rubric: there is no criterion', { code: 'configuration' });
   return {
     name: `rubric of ${criteria.length} by ${llm.name}`,
     judge: async (call, { signal }) => {
