@@ -2,6 +2,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
 import { MemoryHistory, SqliteHistory, type HistoryItem, type HistoryStore } from 'rxvoice';
 import { openSqlite } from './support/sqlite.ts';
 
@@ -96,6 +98,45 @@ describe('SqliteHistory', () => {
     expect(store.load('a')).toEqual([user('item-1', 'one')]);
     store.save('a', [user('item-3', 'three')]);
     expect(store.load('a')).toEqual([user('item-3', 'three')]);
+    database.close();
+  });
+
+  it('waits while another process writes', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'history-'));
+    const file = join(folder, 'calls.db');
+    const database = await openSqlite(file);
+    database.exec('PRAGMA journal_mode = WAL');
+    const store = new SqliteHistory(database);
+    const writes = new Int32Array(new SharedArrayBuffer(4));
+    // Once the store writes, it goes on for a moment.
+    const other = new Worker(
+      `const { parentPort, workerData: { file, writes } } = require('node:worker_threads');
+       const { DatabaseSync } = process.getBuiltinModule('node:sqlite') ?? {};
+       const database = new (DatabaseSync ?? require('libsql'))(file);
+       database.exec('BEGIN IMMEDIATE');
+       parentPort.postMessage('writes');
+       Atomics.wait(writes, 0, 0);
+       Atomics.wait(writes, 0, 1, 50);
+       database.exec('COMMIT');
+       database.close();`,
+      { eval: true, workerData: { file, writes } },
+    );
+    const exited = once(other, 'exit');
+    await once(other, 'message');
+    Atomics.store(writes, 0, 1);
+    Atomics.notify(writes, 0);
+    store.put('a', user('item-1', 'one'));
+    expect(store.load('a')).toEqual([user('item-1', 'one')]);
+    await exited;
+    database.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  it('leaves a busy_timeout of the application as it is', async () => {
+    const database = await openSqlite(':memory:');
+    database.exec('PRAGMA busy_timeout = 42');
+    new SqliteHistory(database);
+    expect(database.prepare('PRAGMA busy_timeout').all()).toMatchObject([{ timeout: 42 }]);
     database.close();
   });
 

@@ -21,7 +21,8 @@ export interface SqliteDatabase {
 /**
  * Keeps conversations in a file on a server, which several processes may share. Each word takes one small write: set
  * the database to `journal_mode = WAL` and `synchronous = NORMAL`, so that writes survive a crash of the process
- * without waiting for the disk.
+ * without waiting for the disk. While another process writes, a write waits: up to a second, unless the database has a
+ * `busy_timeout` of its own.
  *
  * @example
  * ```ts
@@ -29,7 +30,7 @@ export interface SqliteDatabase {
  *
  * declare const database: SqliteDatabase; // new DatabaseSync('calls.db') of node:sqlite
  *
- * database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
+ * database.exec('PRAGMA busy_timeout = 1000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
  * const store = new SqliteHistory(database);
  * ```
  */
@@ -48,6 +49,9 @@ export class SqliteHistory implements HistoryStore {
     }
     this.#database = database;
     this.#table = table;
+    // Most drivers have none, and fail at once while another process writes.
+    const [waits] = database.prepare('PRAGMA busy_timeout').all() as { readonly timeout?: number }[];
+    if (waits?.timeout === 0) database.exec('PRAGMA busy_timeout = 1000');
     const columns = 'conversation TEXT NOT NULL, id TEXT NOT NULL, position INTEGER NOT NULL, item TEXT NOT NULL';
     database.exec(`CREATE TABLE IF NOT EXISTS ${table} (${columns}, PRIMARY KEY (conversation, id)) WITHOUT ROWID`);
     const next = `(SELECT coalesce(max(position), 0) + 1 FROM ${table} WHERE conversation = ?1)`;
