@@ -217,6 +217,15 @@ it('refuses two tools of one name, which the model could not tell apart', async 
   await expect(mcpTools(client)).rejects.toThrow('two tools named a_b');
 });
 
+it('gives the schema of a tool without arguments the properties that services ask for', async () => {
+  const client: McpClient = {
+    listTools: () => Promise.resolve({ tools: [{ name: 'now', inputSchema: { type: 'object' } }] }),
+    callTool: () => Promise.resolve({}),
+  };
+  const [tool] = await mcpTools(client);
+  expect(tool?.parameters).toEqual({ type: 'object', properties: {} });
+});
+
 it('does not read a list that never ends', async () => {
   let pages = 0;
   const client: McpClient = {

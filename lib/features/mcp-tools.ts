@@ -105,12 +105,12 @@ function toolOf(client: McpClient, listed: WireObject, options: McpToolsOptions)
   // Servers also have dots and slashes in their names, which services refuse.
   const name = (prefix + ownName).replace(/[^\w-]/g, '_').slice(0, longestName);
   const description = asString(listed['description']) ?? asString(listed['title']);
-  // The draft's address is of no use to a model, and some services refuse it.
-  const { $schema: _, ...parameters } = asObject(listed['inputSchema']) ?? { type: 'object' };
+  // The draft's address is of no use to a model, and some services refuse it. Some refuse a schema without `properties`.
+  const { $schema: _, ...schema } = asObject(listed['inputSchema']) ?? {};
   return {
     name,
     ...(description !== undefined && { description }),
-    parameters,
+    parameters: { type: 'object', properties: {}, ...schema },
     timeoutMs,
     hints: asObject(listed['annotations']) ?? {},
     execute: async (args, { signal, say, toolCallId }) => {
