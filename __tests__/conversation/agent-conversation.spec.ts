@@ -237,6 +237,33 @@ describe('a conversation with an agent', () => {
     ]);
   });
 
+  it.each([
+    ['that the service has heard', true],
+    ['that was lost on its way', false],
+  ])('gives up after 30 s on a reply to something %s, and continues', async (_, isHeard) => {
+    const [lost, later] = [new SpeechTicket(), new SpeechTicket()];
+    const { events } = run(
+      {
+        100: (agent, commands$) => {
+          commands$.next({ type: 'send', text: 'typed', options: {}, ticket: lost });
+          if (isHeard) agent.transcripts$.next(FakeSTT.result('typed', 'final'));
+        },
+        31_000: (_, commands$) => commands$.next({ ...spoken, text$: ['Still here.'], ticket: later }),
+        31_100: (agent) => {
+          agent.reply('Still here.');
+        },
+      },
+      40_000,
+    );
+    const [error, ...others] = ofType(events, 'error');
+    expect(error).toMatchObject({ at: 30_100, message: 'ScriptedAgent: no reply came within 30 seconds' });
+    expect(others).toEqual([]);
+    expect(await Promise.all([lost.done, later.done])).toEqual([
+      { heardText: '', interrupted: true },
+      { heardText: 'Still here.', interrupted: false },
+    ]);
+  });
+
   it('tells how the reply to what the application sent came out', async () => {
     const [heard, cut, unanswered] = [new SpeechTicket(), new SpeechTicket(), new SpeechTicket()];
     const send = (ticket: SpeechTicket): Act => {

@@ -26,6 +26,7 @@ import { ownEntry } from '../core/guard.ts';
 import type { AgentFunctionEnd, AgentProvider, OutputProvider, ProviderRole } from '../core/roles.ts';
 import { fromInput } from '../stream/bridge.ts';
 import { merge } from '../stream/merge.ts';
+import { patientTimer } from '../stream/patient-timer.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
 import { verbatim } from '../text/spoken-piece.ts';
 import type { Answerer, Shared } from './answerer.ts';
@@ -106,7 +107,7 @@ export function agentAnswerer(ports: AgentPorts, shared: Shared): Answerer {
         return { type: 'agent.refused', error: errorOf(agent.name, error), ticket };
       }
     },
-    input$: merge(replies(context), latencies(agent), toolEvents(context), usages(context)),
+    input$: merge(replies(context), unanswered(context), latencies(agent), toolEvents(context), usages(context)),
   };
 }
 
@@ -247,6 +248,19 @@ function replies({ agent, state$, validate }: Context): Observable<Input> {
       return merge(of(begun), rest$.pipe(finalize(() => reply$.complete())));
     }),
     catchError((error: unknown) => of<Input>({ type: 'agent.lost', error })),
+  );
+}
+
+/** What the service was told, and has not answered while nothing else was under way. */
+function unanswered({ agent, state$, scheduler }: Context): Observable<Input> {
+  return state$.pipe(
+    map(({ awaitingReply, candidate, says }) => (candidate || says.length > 0 ? [] : awaitingReply)),
+    distinctUntilChanged((one, other) => one === other || (one.length === 0 && other.length === 0)),
+    switchMap((tickets) => {
+      if (tickets.length === 0) return EMPTY;
+      const refused = tickets.map((ticket): Input => ({ type: 'agent.refused', error: late(agent), ticket }));
+      return patientTimer(replyTimeoutMs, scheduler).pipe(mergeMap(() => refused));
+    }),
   );
 }
 

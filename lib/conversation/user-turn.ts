@@ -292,7 +292,9 @@ export function endAnswer(
   if (candidate?.id !== report.candidate) return [state];
   const output = release(state.output, candidate.speechId);
   const { cut: why } = candidate.phase === 'ending' ? candidate : {};
-  const settled = settle(candidate.tickets, report.outcome);
+  // What an agent's service was told before a reply that never came is not answered later.
+  const awaited = report.failed && !candidate.reply$ ? state.awaitingReply : [];
+  const settled = settle([...candidate.tickets, ...awaited], report.outcome);
   if (candidate.phase === 'preflight' || (candidate.phase === 'ending' && candidate.wasPreflight)) {
     const { tokens, wasted } = report;
     const { characters, audioMs } = wasted;
@@ -312,6 +314,7 @@ export function endAnswer(
   const after: ConversationState = {
     ...state,
     ...{ output, candidate: undefined, answering: undefined, unanswered, silentAt },
+    awaitingReply: state.awaitingReply.filter((ticket) => !awaited.includes(ticket)),
   };
   if (!answering) return [after, ...settled];
   const cutMs = why && reason === 'interrupted' ? { bargeInCut: silentAt - why.at } : {};

@@ -581,6 +581,7 @@ describe('AlphaAgent: errors', () => {
       const { agent, clock, say, sent, errors, formats, accept } = await live({ greeting: 'Hello!' });
       say({ type: 'ConversationText', role: 'assistant', content: 'Hello!' });
       say({ type: 'ConversationText', role: 'user', content: 'I am Ada.' });
+      say({ type: 'ConversationText', role: 'assistant', content: 'Hello, Ada!' });
       void agent.updatePrompt('Be brief.').catch(() => undefined);
       say({ type: 'PromptUpdated' });
       const pending = agent.updateSpeak({ provider: { type: 'own-voices', model: 'aura-2-luna-en' } });
@@ -598,6 +599,7 @@ describe('AlphaAgent: errors', () => {
           messages: [
             { type: 'History', role: 'assistant', content: 'Hello!' },
             { type: 'History', role: 'user', content: 'I am Ada.' },
+            { type: 'History', role: 'assistant', content: 'Hello, Ada!' },
           ],
         },
       });
@@ -662,6 +664,63 @@ describe('AlphaAgent: errors', () => {
     say({ type: 'ConversationText', role: 'user', content: 'Still here.' });
     expect(log.at(-1)).toBe('user: Still here.');
     await agent.dispose();
+  });
+});
+
+describe('AlphaAgent: a connection that is lost before the reply', () => {
+  const question = { type: 'ConversationText', role: 'user', content: 'Who am I?' };
+  const lose = async ({ agent, clock, accept }: Awaited<ReturnType<typeof live>>): Promise<void> => {
+    agent.sockets.last.drop();
+    await clock.advance(600);
+    accept();
+  };
+  const asked = ({ sent }: Awaited<ReturnType<typeof live>>): unknown[] => sent().slice(1);
+
+  it('is followed by one that is asked again, which tells the words again: they are not told twice', async () => {
+    const rig = await live();
+    rig.say({ type: 'ConversationText', role: 'assistant', content: 'Hello!' });
+    rig.say(question);
+    await lose(rig);
+    const { context } = settingsOf(rig.sent()).agent as { readonly context?: unknown };
+    expect(context).toEqual({ messages: [{ type: 'History', role: 'assistant', content: 'Hello!' }] });
+    expect(asked(rig)).toEqual([{ type: 'InjectUserMessage', content: 'Who am I?' }]);
+    rig.say(question);
+    rig.say({ type: 'ConversationText', role: 'assistant', content: 'Ada.' });
+    rig.say(question);
+    expect(rig.conversation.map(({ text }) => text)).toEqual(['Hello!', 'Who am I?', 'Ada.', 'Who am I?']);
+    await rig.agent.dispose();
+  });
+
+  it('and has heard nothing yet of what was typed', async () => {
+    const rig = await live();
+    rig.agent.injectUserMessage('Who am I?');
+    await lose(rig);
+    expect(asked(rig)).toEqual([{ type: 'InjectUserMessage', content: 'Who am I?' }]);
+    rig.say(question);
+    expect(rig.conversation.map(({ text }) => text)).toEqual(['Who am I?']);
+    await rig.agent.dispose();
+  });
+
+  it('twice is not asked a third time', async () => {
+    const rig = await live();
+    rig.say(question);
+    await lose(rig);
+    await lose(rig);
+    expect(asked(rig)).toEqual([]);
+    expect(settingsOf(rig.sent()).agent).toMatchObject({ context: { messages: [{ content: 'Who am I?' }] } });
+    await rig.agent.dispose();
+  });
+
+  it.each([
+    ['after a function was called, which might run twice', { type: 'FunctionCallRequest', functions: [] }],
+    ['while the user goes on', { type: 'UserStartedSpeaking' }],
+  ])('%s, asks nothing', async (_, message) => {
+    const rig = await live();
+    rig.say(question);
+    rig.say(message);
+    await lose(rig);
+    expect(asked(rig)).toEqual([]);
+    await rig.agent.dispose();
   });
 });
 

@@ -257,6 +257,20 @@ describe('advance', () => {
       ['wait', 'transcripts Hel', 'conversation Hel', 'transcripts Hel', 'tokens Yes.'],
     ],
     [
+      'ends the reply of a lost connection with what has come of it, once',
+      [
+        audio(2),
+        connection('reconnecting'),
+        connection('connected'),
+        message(token('No.')),
+        connection('reconnecting'),
+      ],
+      [
+        ...['audio reply-1', 'audioDone undefined', 'reconnecting', 'metadata 24000', 'connected'],
+        ...['tokens No.', 'audioDone undefined', 'reconnecting'],
+      ],
+    ],
+    [
       'has a lost connection take what it held with it',
       [message({ type: 'words-due', item: 'u1' }, token('Yes.')), connection('reconnecting'), message(token('No.'))],
       ['wait', 'reconnecting', 'tokens No.'],

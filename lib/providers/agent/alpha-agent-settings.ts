@@ -89,6 +89,12 @@ export interface AlphaState {
   readonly prompts: readonly string[];
   /** Whether the service's model or voice has failed since the last reply. */
   readonly wasExhausted: boolean;
+  /** What the user said last, and whether the service has told it. */
+  readonly words: { readonly text: string; readonly isTold: boolean } | undefined;
+  /** Whether a reply to it is due: if the connection is lost, the next one is asked again, once. */
+  readonly owes: boolean;
+  /** What is asked again, which the service will tell again. */
+  readonly again: string | undefined;
 }
 
 /** Our names of language models, and the wire's. */

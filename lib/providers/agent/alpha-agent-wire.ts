@@ -47,21 +47,40 @@ export const wire: LateAgentPart<AlphaAgentConfig, AlphaState> & AlphaCode = {
   ...{ listenOf, thinkOf, speakOf },
   path: '/v1/agent/converse',
   output: ({ audio }) => monoOf(audio?.output, 24_000),
-  start: ({ think, speak, listen }) => ({ think, speak, listen, prompts: [], wasExhausted: false }),
+  start: ({ think, speak, listen }) => ({
+    ...{ think, speak, listen, prompts: [], wasExhausted: false },
+    ...{ words: undefined, owes: false, again: undefined },
+  }),
   opensAfter: 'Welcome',
   opening: (state, context) => [settingsOf(state, context)],
   readyAfter: 'SettingsApplied',
   keepAlive: { type: 'KeepAlive' },
   read: {
-    UserStartedSpeaking: (state) => [state, { type: 'voice', is: 'started' }],
+    SettingsApplied: (state) => {
+      const { words, again } = state;
+      if (again === undefined || !words) return [state];
+      const asked = { ...state, again: words.isTold ? again : undefined };
+      return [asked, { type: 'send', message: { type: 'InjectUserMessage', content: again } }];
+    },
+    UserStartedSpeaking: (state) => [
+      { ...state, owes: false },
+      { type: 'voice', is: 'started' },
+    ],
     ConversationText: (state, { role, content }) => {
       const text = asString(content)?.trim();
-      return text && (role === 'user' || role === 'assistant') ? [state, { type: 'said', role, text }] : [state];
+      if (!text || (role !== 'user' && role !== 'assistant')) return [state];
+      if (role === 'user' && text === state.again) return [{ ...state, again: undefined }];
+      const told = role === 'user' ? { words: { text, isTold: true }, owes: true } : { owes: false, again: undefined };
+      return [
+        { ...state, ...told },
+        { type: 'said', role, text },
+      ];
     },
     AgentAudioDone: (state) => [{ ...state, wasExhausted: false }, { type: 'audio-done' }],
     AgentStartedSpeaking: (state, message) => [state, latency(message, 'ttt_latency')],
     LatencyReport: (state, message) => [state, latency(message, 'ttt_token_latency')],
-    FunctionCallRequest: (state, { functions }) => [state, ...asObjects(functions).flatMap(called)],
+    // What has been done is not done again.
+    FunctionCallRequest: (state, { functions }) => [{ ...state, owes: false }, ...asObjects(functions).flatMap(called)],
     FunctionCallResponse: (state, { id, name, content }) => [
       state,
       { type: 'called', id: asString(id), name: asString(name) ?? '', content: asString(content) ?? '' },
@@ -100,6 +119,7 @@ export const wire: LateAgentPart<AlphaAgentConfig, AlphaState> & AlphaCode = {
       ];
     },
   },
+  lost: (state) => [{ ...state, owes: false, again: state.owes ? state.words?.text : undefined }],
   result: (state, { id, name }, { content }, extras) => [
     state,
     { type: 'send', message: { type: 'FunctionCallResponse', id, name, content, ...extras } },
@@ -154,7 +174,9 @@ export function settingsOf(state: AlphaState, given: AgentContext<AlphaAgentConf
   const { config, input, history } = given;
   const { tags, experimental, mipOptOut, greeting, extraBody } = config;
   const { think, speak, listen, prompts } = state;
-  const messages = messagesOf(given);
+  // What is asked again follows the settings.
+  const isAskedAgain = history.at(-1)?.role === 'user' && history.at(-1)?.text === state.again;
+  const messages = messagesOf(given).slice(0, isAskedAgain ? -1 : undefined);
   return {
     type: 'Settings',
     tags,

@@ -73,7 +73,10 @@ export class AlphaAgent extends StreamingAgent<AlphaAgentConfig, AlphaState, Alp
   /** Sends a text to the agent as if the user had spoken it. */
   override injectUserMessage(text: string): void {
     const message = { type: 'InjectUserMessage', content: text };
-    this.act('injectUserMessage', (state) => [state, { type: 'send', message }]);
+    this.act('injectUserMessage', (state, isOpen) => [
+      isOpen ? { ...state, words: { text: text.trim(), isTold: false }, owes: true } : state,
+      { type: 'send', message },
+    ]);
   }
 
   /**

@@ -124,8 +124,13 @@ function reconnected<C, S>(
       ];
     }
     default: {
+      const [left, ...rest] = wire.lost ? enacted(wire, state, wire.lost(state.wire), context) : [state];
+      // The reply in progress ends with what came of it.
+      const isReplying = left.reply.hasAudio || left.reply.text !== 'none';
+      const [last, ...told]: DialogueStep<S> = isReplying
+        ? [left, ...rest, tell('audioDone', undefined)]
+        : [left, ...rest];
       // The next connection knows none of this one's calls.
-      const [last, ...told] = wire.lost ? enacted(wire, state, wire.lost(state.wire), context) : [state];
       const silent = { ...last, ...nothingDue, isOpened: false, isUserSpeaking: false, reply: noReply };
       const [next, ...cancelled] = steps(silent, state.calls, (before, running) =>
         ended(before, running, now, { type: 'cancelled' }),
