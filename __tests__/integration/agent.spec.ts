@@ -1,6 +1,6 @@
 // Slow: conversations with an agent, at the speed of sound.
 import { filter, firstValueFrom, skipWhile } from 'rxjs';
-import { AlphaAgent } from 'rxvoice';
+import { AlphaAgent, BufferInput, NullOutput, Pipeline } from 'rxvoice';
 import type { AlphaAgentConfig, AudioEncoding } from 'rxvoice';
 import { sentJson, startSandbox } from '../../samples/sandbox/index.ts';
 import { AgentRig, key, words } from './support/agents.ts';
@@ -180,6 +180,27 @@ describe('AlphaAgent in the sandbox', () => {
 });
 
 describe('a pipeline with AlphaAgent', () => {
+  it('connects again when the connection was given up, and goes on with the conversation', async () => {
+    await using sandbox = await startSandbox();
+    // Settings, a message: the third message brings it down.
+    sandbox.setFault('alpha-agent', { kind: 'dropAfter', messages: 3, of: 'received', times: 1 });
+    const agent = new AlphaAgent({
+      ...{ apiKey: key, endpoint: sandbox.endpoints.alpha, greeting: 'Hello!', reconnect: false },
+    });
+    await using pipeline = new Pipeline({ providers: [new BufferInput(), agent, new NullOutput()] });
+    const said: string[] = [];
+    pipeline.on('speech.ended', ({ heardText }) => said.push(heardText));
+    const greeted = new Promise<void>((resolve) => pipeline.once('speech.ended', () => resolve()));
+    await pipeline.start();
+    await greeted;
+    await pipeline.send('My name is Ada.').done;
+    const lost = new Promise<void>((resolve) => pipeline.once('provider.lost', () => resolve()));
+    const answered = pipeline.send('What is my name?').done;
+    await lost;
+    expect((await answered).heardText).toMatch(/Ada/);
+    expect(said.filter((each) => each === 'Hello!')).toHaveLength(1);
+  });
+
   it('talks, is interrupted, and remembers what was heard', async () => {
     await using sandbox = await startSandbox();
     const agent = new AlphaAgent({ apiKey: key, endpoint: sandbox.endpoints.alpha });

@@ -1,22 +1,54 @@
 /** Agents and languages bring models and voices of their own, which live and play as the pipeline's own do. */
-import { firstValueFrom, of, toArray } from 'rxjs';
+import { firstValueFrom, of, Subject, toArray } from 'rxjs';
 import {
   AlphaAgent,
   handoff,
   Pipeline,
+  VoiceError,
   type AudioChunk,
   type AudioMetadata,
+  type ConnectionEvent,
   type PipelineOptions,
   type PipelineUpdate,
 } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
 import { adapt } from '../../lib/pipeline/audio-path.ts';
+import { TestClock } from '../transport/test-clock.ts';
 
 function rig(options: Partial<PipelineOptions>): { pipeline: Pipeline; stt: FakeSTT } {
   const stt = new FakeSTT();
   const providers = [new FakeInput(), stt, new FakeLLM(), new FakeTTS(), new FakeOutput()];
   return { pipeline: new Pipeline({ providers, ...options }), stt };
 }
+
+describe('an agent behind one connection', () => {
+  it.each([
+    ['the connection', 'connection', 3],
+    ['a service that is overloaded', 'overloaded', 3],
+    ['a service that has refused the credential', 'unauthorized', 1],
+    ['a service that has ended the conversation', 'server', 1],
+  ] as const)('that has lost %s is connected again, unless that was meant', async (_, code, connects) => {
+    const scheduler = new TestClock();
+    const connection$ = new Subject<ConnectionEvent>();
+    const failure = new VoiceError('no longer', { code });
+    const answers = [Promise.resolve(), Promise.reject(failure), Promise.resolve()];
+    answers[1]?.catch(() => undefined);
+    const asked: unknown[] = [];
+    const agent = Object.assign(new AlphaAgent({ apiKey: 'key', scheduler }), {
+      connection$,
+      connect: (): Promise<void> => {
+        asked.push(code);
+        return answers[asked.length - 1] ?? Promise.resolve();
+      },
+    });
+    const pipeline = new Pipeline({ providers: [new FakeInput(), agent, new FakeOutput()], scheduler });
+    await pipeline.start();
+    connection$.next({ type: 'lost', error: failure });
+    await scheduler.advance(60_000);
+    expect(asked).toHaveLength(connects);
+    await pipeline.dispose();
+  });
+});
 
 describe('agents and voices', () => {
   it('are initialized and disposed with the pipeline, each once', async () => {

@@ -3,6 +3,7 @@ import {
   defer,
   EMPTY,
   exhaustMap,
+  of,
   type Observable,
   retry,
   type SchedulerLike,
@@ -10,24 +11,33 @@ import {
   tap,
   timer,
 } from 'rxjs';
-import type { STTProvider } from '../core/roles.ts';
+import type { ProviderContract } from '../core/roles.ts';
 import { createBackoff } from '../stream/backoff.ts';
 import { filterMap } from '../stream/filter-map.ts';
 
 /** Longest wait that a service may ask for, in milliseconds. */
 const maxAskedMs = 60_000;
 
+/** What hears the user: speech-to-text or an agent. */
+type Listener = Pick<ProviderContract, 'connection$'> & { connect(): Promise<void> };
+
 /**
- * Reconnects speech-to-text after it has given up, until it can be reached: at first within 250 ms, then less and less
- * often, but at least every 10 s. It does not stop even at a permanent refusal: a key may be renewed, a quota raised or
- * a server repaired during the conversation.
+ * Reconnects a listener after it has given up, until it can be reached: at first within 250 ms, then less and less
+ * often, but at least every 10 s. Speech-to-text does not stop even at a permanent refusal: a key may be renewed, a quota
+ * raised or a server repaired during the conversation.
  *
  * ```text
  * connection$   -l--------------
  * connect()     ---#---#-----ok-      l: lost
  * ```
+ *
+ * @param mayPass - Whether to connect again after an error. Default: after any.
  */
-export function hearAgain(stt: STTProvider, scheduler: SchedulerLike): Observable<void> {
+export function hearAgain(
+  listener: Listener,
+  scheduler: SchedulerLike,
+  mayPass: (error: unknown) => boolean = () => true,
+): Observable<void> {
   return defer(() => {
     const backoff = createBackoff({
       now: () => scheduler.now(),
@@ -38,18 +48,18 @@ export function hearAgain(stt: STTProvider, scheduler: SchedulerLike): Observabl
     });
     let last: unknown;
     const connected$ = defer(() => timer(backoff.next(last) ?? maxAskedMs, scheduler)).pipe(
-      switchMap(async () => stt.connect()),
+      switchMap(async () => listener.connect()),
       tap(() => backoff.succeeded()),
       catchError((error: unknown) => {
         last = error;
         throw error;
       }),
-      retry(),
+      retry({ delay: (error: unknown) => (mayPass(error) ? of(true) : EMPTY) }),
     );
-    return (stt.connection$ ?? EMPTY).pipe(
+    return (listener.connection$ ?? EMPTY).pipe(
       // Whoever publishes these events reports their errors.
       filterMap(
-        ({ type }) => (type === 'lost' ? type : undefined),
+        (event) => (event.type === 'lost' && mayPass(event.error) ? event : undefined),
         () => undefined,
       ),
       exhaustMap(() => connected$),

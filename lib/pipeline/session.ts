@@ -1,4 +1,5 @@
 import { catchError, defer, EMPTY, map, type Observable, of, type SchedulerLike, Subscription, switchMap } from 'rxjs';
+import { VoiceError } from '../core/errors.ts';
 import { OnDemand } from '../core/on-demand.ts';
 import type * as AgentCode from '../conversation/agent-conversation.ts';
 import type { Command } from '../conversation/commands.ts';
@@ -87,7 +88,11 @@ export class Session {
   /** Connects a listener that is lost from now on again, until this is unsubscribed. */
   hearAgain(): Subscription {
     const { roles, scheduler } = this.#parts;
-    return roles.stt ? hearAgain(roles.stt, scheduler).subscribe() : Subscription.EMPTY;
+    if (roles.stt) return hearAgain(roles.stt, scheduler).subscribe();
+    // A service that has ended an agent's conversation for good meant to.
+    const isAway = (error: unknown): boolean =>
+      VoiceError.is(error) && /^(connection|overloaded|timeout)$/.test(error.code);
+    return roles.agent ? hearAgain(roles.agent, scheduler, isAway).subscribe() : Subscription.EMPTY;
   }
 
   /** Tells what is left to tell of what it used. @returns The sum of each service. */

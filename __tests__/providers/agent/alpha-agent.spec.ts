@@ -744,6 +744,26 @@ describe('AlphaAgent: life', () => {
     await agent.dispose();
   });
 
+  it.each([
+    ['goes on with the conversation when it is connected again after it was lost', false, 'I am Ada.'],
+    ['forgets what was lost when it is disconnected', true, undefined],
+  ])('%s', async (_, disconnects, known) => {
+    const rig = await live({ greeting: 'Hello!', reconnect: false });
+    rig.say({ type: 'ConversationText', role: 'user', content: 'I am Ada.' });
+    rig.say({ type: 'ConversationText', role: 'assistant', content: 'Hello, Ada!' });
+    rig.agent.sockets.last.drop();
+    await settle();
+    if (disconnects) await rig.agent.disconnect();
+    const again = rig.agent.connect();
+    await settle();
+    rig.accept();
+    await again;
+    const { greeting, context } = settingsOf(rig.sent()).agent;
+    const { messages: [first] = [] } = (context ?? {}) as { readonly messages?: readonly Json[] };
+    expect([first?.['content'], greeting]).toEqual([known, known ? undefined : 'Hello!']);
+    await rig.agent.dispose();
+  });
+
   it('leaves nothing behind, in whichever state it is disposed of', async () => {
     for (const until of ['idle', 'connecting', 'accepted', 'welcomed', 'applied', 'reconnecting']) {
       const { agent, clock } = given();

@@ -71,6 +71,8 @@ interface Session<S> {
 export class AgentRunner<C extends AgentConfig, S> {
   readonly #host: AgentHost<C, S>;
   #session: Session<S> | undefined;
+  /** The session that was lost: the next one goes on with its conversation. */
+  #lost: Session<S> | undefined;
   #hasSentAudio = false;
   #commands = 0;
   #replies = 0;
@@ -99,6 +101,7 @@ export class AgentRunner<C extends AgentConfig, S> {
   }
 
   async disconnect(): Promise<void> {
+    this.#lost = undefined;
     await this.#session?.socket.close();
   }
 
@@ -147,6 +150,7 @@ export class AgentRunner<C extends AgentConfig, S> {
 
   async dispose(): Promise<void> {
     const session = this.#session;
+    this.#lost = undefined;
     await session?.socket.close({ timeoutMs: disposeMs });
     session?.life.unsubscribe();
     if (this.#session === session) this.#session = undefined;
@@ -198,7 +202,9 @@ export class AgentRunner<C extends AgentConfig, S> {
       replay: () => [],
       ...this.#host.options(),
     });
-    const start: DialogueStep<S> = [newDialogue(this.#host.wire.start(this.#host.config()), this.#replies)];
+    const [before] = this.#lost?.steps$.value ?? [];
+    this.#lost = undefined;
+    const start: DialogueStep<S> = [before ?? newDialogue(this.#host.wire.start(this.#host.config()), this.#replies)];
     const steps$ = new BehaviorSubject(start);
     const session = (this.#session = { socket, steps$, inputs$: new Subject(), life: new Subscription() });
     // Inputs that arrive while events are being carried out wait until those are done.
@@ -227,6 +233,7 @@ export class AgentRunner<C extends AgentConfig, S> {
   }
 
   #connected(event: ConnectionEvent, [{ replies }]: DialogueStep<S>): AgentInput<S> {
+    if (event.type === 'lost') this.#lost = this.#session;
     if (isFinal(event)) this.#session = undefined;
     this.#replies = replies;
     const ended = this.#host.error(`${this.#host.name}: the session has ended`, { code: 'aborted' });
