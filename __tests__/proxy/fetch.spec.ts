@@ -231,6 +231,9 @@ describe('the proxy as a Fetch handler', () => {
   it('refuses settings that would do nothing', () => {
     expect(() => create({ tokens: ['groq'] })).toThrow('tokens names groq, which is not a target that grants tokens');
     expect(() => create({ tokens: ['constructor'] })).toThrow('tokens names constructor');
+    expect(() => create({ bases: { grok: 'https://eu.example.com' } })).toThrow(
+      'bases names grok, which is not a target',
+    );
     expect(() => create({ targets: { 'a/b': groq } })).toThrow('A mount must be a word');
   });
 

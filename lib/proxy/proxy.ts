@@ -116,6 +116,9 @@ export function createProxy(options: ProxyOptions): Proxy {
     for (const route of target.routes) addressOf(name, target, route);
     mounted.set(name, target);
   }
+  for (const name of Object.keys(bases)) {
+    if (!Object.hasOwn(targets, name)) throw new Error(`bases names ${name}, which is not a target`);
+  }
   for (const name of tokens) {
     if (!targets[name]?.tokens) throw new Error(`tokens names ${name}, which is not a target that grants tokens`);
   }

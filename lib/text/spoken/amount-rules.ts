@@ -39,10 +39,8 @@ export function amountRules(parts: RuleParts): Rule[] {
       return written.startsWith('+') ? `${words.plus}${space}${said}` : said;
     },
   };
-  const money = moneyRules(parts);
   return [
-    ...money.map((rule) => rangeOf(rule, language)),
-    ...money,
+    ...moneyRules(parts),
     rangeOf(percentRule, language),
     {
       pattern: `(?<from>${number}) ?[-–—] ?(?<to>${number})\\s?%`,
@@ -99,15 +97,42 @@ function moneyRules({ language, locale, number, read }: RuleParts): Rule[] {
   const unit = `(?<unit>${anyOf(Object.keys(codeOf))}|(?:${codes})(?![A-Z]))`;
   const links = words.ofMillions === undefined ? '' : `(?:${words.ofMillions.trim()} ?)?`;
   const magnitude = `(?:\\s?(?<magnitude>${anyOf(Object.keys(magnitudes))})${lettersEnd})`;
-  return [
+  // The sign of one amount is that of both: $5-10, 5-10 €.
+  const span = `(?<from>${number})(?:-| ?[–—] ?)(?<amount>${number})`;
+  const ranges = [
+    `${unit}\\s?${span}${magnitude}`,
+    `${unit}\\s?${span}${wordEnds}(?![-–—]\\d|\\s?%)`,
+    `${span}${magnitude}\\s?${links}${unit}${wordEnds}`,
+    `${span}\\s?${unit}${wordEnds}`,
+  ].map((pattern) => ({
+    pattern,
+    say: ({
+      from = '',
+      amount = '',
+      unit: found = '',
+      magnitude: many,
+    }: Readonly<Record<string, string | undefined>>) => {
+      const numeral = read(from);
+      if (valueOf(numeral) >= valueOf(read(amount))) return undefined;
+      const first = numeral.decimals && !many ? say(from, found, undefined) : sayNumeral(numeral, language);
+      return `${first}${space}${words.to}${space}${say(amount, found, many)}`;
+    },
+  }));
+  const amounts = [
     `(?<sign>[-−]?)${unit}\\s?(?<amount>[-−]?${number})${magnitude}`,
     `(?<sign>[-−]?)${unit}\\s?(?<amount>[-−]?${number})${wordEnds}`,
     `(?<sign>)(?<amount>[-−]?${number})${magnitude}\\s?${links}${unit}${wordEnds}`,
     `(?<sign>)(?<amount>[-−]?${number})\\s?${unit}${wordEnds}`,
   ].map((pattern) => ({
     pattern,
-    say: ({ sign = '', unit: found = '', amount = '', magnitude: many }) => say(sign + amount, found, many),
+    say: ({
+      sign = '',
+      unit: found = '',
+      amount = '',
+      magnitude: many,
+    }: Readonly<Record<string, string | undefined>>) => say(sign + amount, found, many),
   }));
+  return [...amounts.map((rule) => rangeOf(rule, language)), ...ranges, ...amounts];
 }
 
 function unitRules({ language, locale, number, read }: RuleParts): Rule[] {

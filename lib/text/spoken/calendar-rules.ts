@@ -85,5 +85,10 @@ export function timeRules({ language }: RuleParts): Rule[] {
   const ranges = rules
     .map((rule) => rangeOf(rule, language))
     .map((rule) => ({ ...rule, pattern: rule.pattern + marked }));
-  return [...ranges, ...rules];
+  // A mark after the second time alone: 9:00-17:00 Uhr.
+  const [plain, closed] = [`${clock}${wordEnds}`, `${clock}${closing}`].map((wanted) =>
+    rules.find(({ pattern }) => pattern === wanted),
+  );
+  const mixed = tail && plain && closed ? [rangeOf(plain, language, closed)] : [];
+  return [...mixed, ...ranges, ...rules];
 }

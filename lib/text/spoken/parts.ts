@@ -33,16 +33,19 @@ export function anyOf(words: Iterable<string>): string {
 
 /**
  * Two of what a rule says, with a dash between them: 9am-5pm. A hyphen with spaces around it is a minus, or a thought.
+ *
+ * @param last - What comes after the dash. Default: the same.
  */
-export function rangeOf({ pattern, say, takesDot = false }: Rule, { words, spaced = true }: SpokenLanguage): Rule {
+export function rangeOf(first: Rule, { words, spaced = true }: SpokenLanguage, last: Rule = first): Rule {
+  const { pattern, say } = first;
   const space = spaced ? ' ' : '';
   return {
-    pattern: `${pattern}(?:-| ?[–—] ?)${pattern.replace(/\(\?<(\w+)>/g, '(?<$1_>')}`,
-    takesDot,
+    pattern: `${pattern}(?:-| ?[–—] ?)${last.pattern.replace(/\(\?<(\w+)>/g, '(?<$1_>')}`,
+    takesDot: last.takesDot ?? false,
     say: (groups, context) => {
       const ends = Object.entries(groups).filter(([name]) => name.endsWith('_'));
       const from = say(groups, context);
-      const to = say(Object.fromEntries(ends.map(([name, text]) => [name.slice(0, -1), text])), context);
+      const to = last.say(Object.fromEntries(ends.map(([name, text]) => [name.slice(0, -1), text])), context);
       return from && to && `${from}${space}${words.to}${space}${to}`;
     },
   };
