@@ -364,6 +364,17 @@ describe('ThetaAgent: what was heard', () => {
     await agent.dispose();
   });
 
+  it('of a reply that a lost connection took along is not told to the next one, which does not know it', async () => {
+    const { agent, clock, say, accept, sent } = await live();
+    say(created('r1'), delta('r1', 'a1', 500), done('r1'));
+    agent.sockets.last.drop();
+    await clock.advance(300);
+    accept();
+    agent.cutOff({ utteranceId: 'reply-1', playedMs: 100, text: 'One' });
+    expect(sent().map(({ type }) => type)).not.toContain('conversation.item.truncate');
+    await agent.dispose();
+  });
+
   it('when the application interrupts, the response is cancelled, and what still comes of it is not heard', async () => {
     const { agent, say, audio, since, log } = await live();
     say(created('r1'), delta('r1', 'a1', 500));

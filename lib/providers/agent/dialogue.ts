@@ -15,7 +15,16 @@ import {
   type RunningCall,
 } from './dialogue-state.ts';
 import { failure, type FunctionOutcome } from './function-calls.ts';
-import { asHeard, corrected, heardOf, latest, withAudio, withLateWords, type ReplyAudio } from './replies.ts';
+import {
+  asHeard,
+  corrected,
+  heardOf,
+  latest,
+  withAudio,
+  withLateWords,
+  withoutNames,
+  type ReplyAudio,
+} from './replies.ts';
 
 /** Limits on what is remembered. */
 const maxCallIds = 256;
@@ -131,7 +140,8 @@ function reconnected<C, S>(
         ? [left, ...rest, tell('audioDone', undefined)]
         : [left, ...rest];
       // The next connection knows none of this one's calls.
-      const silent = { ...last, ...nothingDue, isOpened: false, isUserSpeaking: false, reply: noReply };
+      const audio = withoutNames(last.audio);
+      const silent = { ...last, ...nothingDue, audio, isOpened: false, isUserSpeaking: false, reply: noReply };
       const [next, ...cancelled] = steps(silent, state.calls, (before, running) =>
         ended(before, running, now, { type: 'cancelled' }),
       );

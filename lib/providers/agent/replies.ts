@@ -45,6 +45,11 @@ export function withAudio(replies: readonly ReplyAudio[], id: string, added: Rep
   return [...replies.filter((reply) => reply.id !== id), { id, parts: next.slice(-maxParts) }].slice(-maxReplies);
 }
 
+/** Replies of a connection that is gone: the next one does not know the service's names. */
+export function withoutNames(replies: readonly ReplyAudio[]): readonly ReplyAudio[] {
+  return replies.map(({ id, parts }) => ({ id, parts: parts.map(({ ms }) => ({ item: undefined, ms })) }));
+}
+
 /** What was heard of each part of a reply. */
 export function heardOf({ parts }: ReplyAudio, playedMs: number): readonly HeardPart[] {
   let startMs = 0;
