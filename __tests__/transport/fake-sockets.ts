@@ -1,3 +1,4 @@
+import { joinBytes } from '../../lib/audio/concat.ts';
 import type {
   RawSocket,
   RawSocketFactory,
@@ -35,7 +36,7 @@ export class FakeSocket implements RawSocket {
 
   /** The binary frames, joined. */
   get bytes(): number[] {
-    return this.sent.flatMap((data) => (typeof data === 'string' ? [] : [...data]));
+    return Array.from(joinBytes(this.sent.filter((data) => typeof data !== 'string')));
   }
 
   send(data: SocketData): void {

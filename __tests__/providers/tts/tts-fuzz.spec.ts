@@ -78,7 +78,7 @@ const subjects = {
 };
 
 /** The name of a context, where a message tells it. */
-const contextId = /(?<="context_id":")utt_\d+(?=")/g;
+const contextId = /"context_id":"(utt_\d+)"/;
 
 const isChunk = ({ data, utteranceId, timestamp = 0 }: AudioChunk): boolean =>
   data.length > 0 && data.length % 2 === 0 && typeof utteranceId === 'string' && timestamp >= 0;
@@ -107,7 +107,8 @@ describe('F11: mutated messages of voices on sockets', () => {
           tts.speak(of('Hi you.')).subscribe({ error: over, complete: over });
         };
         /** The present context: of the last message that names one; a keep-alive may name none. */
-        const id = (): string => tts.sockets.last.texts.join('').match(contextId)?.at(-1) ?? '';
+        const id = (): string =>
+          contextId.exec(tts.sockets.last.texts.findLast((text) => contextId.test(text)) ?? '')?.[1] ?? '';
 
         for (let run = 0; run < runs; run++) {
           if (!present.isSpeaking) speak();
