@@ -15,19 +15,24 @@ try {
   for (const file of ['dist', 'README.md', 'LICENSE'])
     cpSync(join(root, file), join(published, file), { recursive: true });
   writeFileSync(join(published, 'package.json'), publishedManifest());
-  const pack = ['npm', 'pack', '--json', '--pack-destination', consumer];
-  const [{ filename }] = JSON.parse(capture(pack, { cwd: published }));
+  const packed = (folder) => {
+    const pack = ['npm', 'pack', '--json', '--pack-destination', consumer];
+    const [{ filename }] = JSON.parse(capture(pack, { cwd: folder }));
+    return join(consumer, filename);
+  };
+  const tarball = packed(published);
   rmSync(published, { recursive: true });
-  const tarball = join(consumer, filename);
   // What entries import at once.
   const nats = ['@nats-io/jetstream@^3.4.0', '@nats-io/kv@^3.4.0'];
   const peers = ['rxjs@^7.8.0', 'react@^19.0.0', '@opentelemetry/api@^1.9.0', ...nats];
   writeFileSync(join(consumer, 'package.json'), JSON.stringify({ name: 'consumer', private: true }));
-  capture(['npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', tarball, ...peers], {
+  const tarballs = [tarball, packed(join(root, 'create-rxvoice'))];
+  capture(['npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', ...tarballs, ...peers], {
     cwd: consumer,
   });
+  // What a file changes is in folders of its own.
   const { code } = await run(
-    node('--test', '--test-reporter=spec', '--test-concurrency=1', ...filesBelow('__tests__/package', '.test.mjs')),
+    node('--test', '--test-reporter=spec', '--test-concurrency=2', ...filesBelow('__tests__/package', '.test.mjs')),
     { live: true, env: { RXVOICE_CONSUMER: consumer, RXVOICE_TARBALL: tarball } },
   );
   process.exitCode = code;

@@ -9,7 +9,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, parse } from 'node:path';
 import { createInterface } from 'node:readline';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import { chromium } from 'playwright-core';
 import { bringChromium } from '../../scripts/browsers.mjs';
@@ -20,13 +20,6 @@ const creator = join(consumer, 'node_modules/create-rxvoice/index.mjs');
 const executablePath = bringChromium();
 const groups = [];
 
-before(() => {
-  const [{ filename }] = JSON.parse(
-    capture(['npm', 'pack', '--json', '--pack-destination', consumer], { cwd: join(root, 'create-rxvoice') }),
-  );
-  const install = ['npm', 'install', '--offline', '--no-save', '--no-audit', '--no-fund', join(consumer, filename)];
-  capture(install, { cwd: consumer });
-});
 after(() => {
   for (const { pid } of groups) {
     try {
