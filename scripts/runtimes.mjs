@@ -2,11 +2,12 @@
  * Runs the spec files that Jest runs on Node 20 under Bun, Deno and a newer Node, from the source, side by side.
  * `npm run runtimes -- bun` runs one of them; a path after it runs that spec alone.
  *
- * A runtime runs all specs in one process: to load the library for each would take longer than the specs.
+ * A runtime runs the specs in two processes: to load the library for each would take longer than the specs, and while one
+ * waits for a socket or a timer, the other goes on.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { bin, filesBelow, root, run, sayWhatFailed } from './lib.mjs';
+import { basename, join } from 'node:path';
+import { bin, capture, filesBelow, root, run, sayWhatFailed } from './lib.mjs';
 
 const condition = '--conditions=rxvoice-source';
 const globals = './__tests__/runtimes/globals.ts';
@@ -16,20 +17,21 @@ const elsewhere = /^__tests__\/(bench|browser|package|sdk)\//;
 /** Takes WebAssembly away: it has a process of its own. */
 const alone = '__tests__/audio/resampler-plain.spec.ts';
 
-/** Each runtime's command for some files. */
+/** Brings each runtime, and gives its command for some files. */
 const runtimes = {
-  bun: (files) => bin('bun', condition, 'test', '--timeout=30000', ...files.map((file) => `./${file}`)),
-  deno: (files) => bin('deno', 'test', '-A', '--no-check', condition, '--preload', globals, together(files)),
-  node24: (files) => [
-    ...['npm', 'exec', '--yes', '--package=node@24', '--', 'node', condition, '--import', globals],
-    ...['--test', '--test-isolation=none', '--test-reporter=spec', ...files],
-  ],
+  bun: () => (files) => bin('bun', condition, 'test', '--timeout=30000', ...files.map((file) => `./${file}`)),
+  deno: () => (files) => bin('deno', 'test', '-A', '--no-check', condition, '--preload', globals, together(files)),
+  node24: () => {
+    const path = capture(['npm', 'exec', '--yes', '--package=node@24', '--', 'node', '-p', 'process.execPath']).trim();
+    const options = [condition, '--import', globals, '--test', '--test-isolation=none', '--test-reporter=spec'];
+    return (files) => [path, ...options, ...files];
+  },
 };
 
 /** A file that imports all of them: Deno has a process for each file that it is given. */
 function together(files) {
   const folder = join(root, '.cache/runtimes');
-  const path = join(folder, `${files.length}-specs.ts`);
+  const path = join(folder, `${files.length}-from-${basename(files[0])}`);
   mkdirSync(folder, { recursive: true });
   writeFileSync(path, files.map((file) => `await import(${JSON.stringify(join(root, file))});\n`).join(''));
   return path;
@@ -84,20 +86,25 @@ async function perform(name) {
   console.log(`\n${name}: ${files.length} spec files`);
   const startedAt = performance.now();
   const whole = { name, text: '', passed: 0, failed: 0, seconds: 0 };
-  const groups = [files.filter((file) => file !== alone), files.filter((file) => file === alone)];
-  for (const group of groups.filter(({ length }) => length > 0)) {
+  const commandOf = runtimes[name]();
+  const others = files.filter((file) => file !== alone);
+  const groups = [
+    ...[0, 1].map((half) => others.filter((_, at) => at % 2 === half)),
+    files.filter((file) => file === alone),
+  ];
+  const performGroup = async (group) => {
     const options = { live: isLive, env: { NO_COLOR: '1' }, watch: endsWithin(limitMs) };
-    const { code, text } = await run(runtimes[name](group), options);
+    const { code, text } = await run(commandOf(group), options);
     const { passed, failed } = count(text);
     whole.text += text;
     whole.passed += passed;
     whole.failed += code !== 0 || passed === 0 ? Math.max(1, failed) : failed;
-  }
+  };
+  await Promise.all(groups.filter(({ length }) => length > 0).map(performGroup));
   if (!isLive) console.log(`\n=== ${name}\n${whole.text.trimEnd()}`);
   results.push({ ...whole, seconds: (performance.now() - startedAt) / 1000 });
 }
 
-// Each runs on one core or less: a third of the time, specs wait for sockets and timers.
 await Promise.all(wanted.map(perform));
 
 sayWhatFailed(
