@@ -82,47 +82,23 @@ interface LooseObserver<T> {
 class SafeObserver<T> implements Observer<T> {
   readonly #observer: LooseObserver<T>;
   readonly #tell: (cause: unknown) => void;
-  #isTold = false;
 
   constructor(observer: LooseObserver<T>, tell: (cause: unknown) => void) {
     this.#observer = observer;
-    this.#tell = tell;
+    this.#tell = once(tell);
   }
 
   next(value: T): void {
-    try {
-      this.#watch(this.#observer.next?.(value));
-    } catch (cause) {
-      this.#tellOnce(cause);
-    }
+    callSafely(() => this.#observer.next?.(value), undefined, this.#tell);
   }
 
   error(cause: unknown): void {
-    try {
-      if (!this.#observer.error) throw cause;
-      this.#watch(this.#observer.error(cause));
-    } catch (thrown) {
-      this.#tellOnce(thrown);
-    }
+    if (this.#observer.error) callSafely(() => this.#observer.error?.(cause), undefined, this.#tell);
+    else this.#tell(cause);
   }
 
   complete(): void {
-    try {
-      this.#watch(this.#observer.complete?.());
-    } catch (cause) {
-      this.#tellOnce(cause);
-    }
-  }
-
-  /** An async observer may reject. */
-  #watch(result: unknown): void {
-    if (result !== undefined) catchLater(result, (cause) => this.#tellOnce(cause));
-  }
-
-  #tellOnce(cause: unknown): void {
-    if (this.#isTold) return;
-    this.#isTold = true;
-    this.#tell(cause);
+    callSafely(() => this.#observer.complete?.(), undefined, this.#tell);
   }
 }
 
