@@ -1,10 +1,11 @@
 import type { AudioMetadata } from '../../audio/types.ts';
 import { ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import { phiTTS } from '../retiring.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests } from './requests/by-requests.ts';
-import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
+import type { LateRequestWire, RequestTTSConfig } from './requests/request-wire.ts';
 
 /** A model of {@link PhiTTS}; the service treats an unknown id as `mistv3`. */
 export type PhiTTSModel = 'coda' | 'mistv3' | 'mistv2' | 'arcana' | 'arcanav3' | 'arcanav2' | (string & {});
@@ -42,7 +43,6 @@ export interface PhiTTSConfig extends RequestTTSConfig {
 }
 
 interface Format {
-  readonly accept: string;
   readonly metadata: Omit<AudioMetadata, 'sampleRate' | 'channels'>;
   /** In Hz, unless configured. */
   readonly sampleRate: number;
@@ -52,51 +52,32 @@ interface Format {
 
 const formats: Readonly<Record<PhiTTSFormat, Format>> = {
   mp3: {
-    accept: 'audio/mpeg',
     metadata: { encoding: 'mp3', container: 'mp3', mimeType: 'audio/mpeg' },
     sampleRate: 24_000,
     mistv2: 22_050,
   },
   wav: {
-    accept: 'audio/wav',
     metadata: { encoding: 'linear16', bitDepth: 16, container: 'wav', mimeType: 'audio/wav' },
     sampleRate: 24_000,
   },
   ogg: {
-    accept: 'audio/ogg;codecs=opus',
     metadata: { encoding: 'opus', container: 'ogg', mimeType: 'audio/ogg; codecs=opus' },
     sampleRate: 24_000,
   },
   webm: {
-    accept: 'audio/webm;codecs=opus',
     metadata: { encoding: 'opus', container: 'webm', mimeType: 'audio/webm; codecs=opus' },
     sampleRate: 24_000,
   },
   pcm: {
-    // Little-endian, despite RFC 2586.
-    accept: 'audio/L16',
     metadata: { encoding: 'linear16', bitDepth: 16, mimeType: 'audio/pcm' },
     sampleRate: 24_000,
     mistv2: 16_000,
   },
   mulaw: {
-    accept: 'audio/PCMU',
     metadata: { encoding: 'mulaw', bitDepth: 8, mimeType: 'audio/basic' },
     sampleRate: 8000,
     mistv2: 8000,
   },
-};
-
-/** Languages by ISO 639-1 code: their three-letter codes, the service's own first. */
-const languages: Readonly<Record<string, readonly string[]>> = {
-  en: ['eng'],
-  es: ['spa'],
-  fr: ['fra', 'fre'],
-  de: ['ger', 'deu'],
-  pt: ['por'],
-  ja: ['jpn'],
-  ar: ['ara'],
-  hi: ['hin'],
 };
 
 /** Keys of particular models: of `mistv2`, and of the others. */
@@ -114,14 +95,24 @@ function rateOf(config: PhiTTSConfig): number {
   return config.samplingRate ?? (isMistV2(config) ? mistv2 : sampleRate);
 }
 
-/** `mistv2` uses three-letter codes, `mistv3` two-letter ones, `coda` both. */
-function languageOf(config: PhiTTSConfig): string | undefined {
-  const { language = '' } = config;
-  const entry = Object.entries(languages).find(([two, three]) => two === language || three.includes(language));
-  return entry ? (isMistV2(config) ? entry[1][0] : entry[0]) : config.language;
+/** What the dialect needs too. */
+export interface PhiFacts {
+  readonly modelOf: (config: PhiTTSConfig) => string;
+  readonly isMistV2: (config: PhiTTSConfig) => boolean;
+  /** The sample rate of the format, in Hz. */
+  readonly rateOf: (config: PhiTTSConfig) => number;
+  /** Whether it says its sample rate itself. */
+  readonly hasContainer: (config: PhiTTSConfig) => boolean;
+  /** Keys of particular models. */
+  readonly own: typeof own;
 }
 
-const wire: RequestWire<PhiTTSConfig> = {
+const facts: PhiFacts = {
+  ...{ modelOf, isMistV2, rateOf, own },
+  hasContainer: (config) => known(config).metadata.container !== undefined,
+};
+
+const wire: LateRequestWire<PhiTTSConfig> = {
   name: 'PhiTTS',
   baseUrl: 'https://users.rime.ai',
   authType: 'bearer',
@@ -145,27 +136,10 @@ const wire: RequestWire<PhiTTSConfig> = {
   format: (config) => ({ sampleRate: rateOf(config), channels: 1, ...known(config).metadata }),
   normalizesText: ({ noTextNormalization = false }) => !noTextNormalization && ['en'],
   maxTextLength: () => 1000,
-  request: (text, { config }) => {
-    const { accept, metadata } = known(config);
-    const { speaker, samplingRate, inlineSpeedAlpha, pauseBetweenBrackets } = config;
-    return {
-      path: '/v1/rime-tts',
-      headers: { Accept: accept },
-      json: {
-        text,
-        speaker,
-        modelId: modelOf(config),
-        lang: languageOf(config),
-        // Raw samples do not include their rate, so it is always sent.
-        samplingRate: samplingRate ?? (metadata.container ? undefined : rateOf(config)),
-        inlineSpeedAlpha,
-        pauseBetweenBrackets,
-        ...Object.fromEntries(own[isMistV2(config) ? 'mistv2' : 'others'].map((key) => [key, config[key]])),
-      },
-    };
+  load: async (name) => {
+    const { phiDialect } = await new OnDemand(name, () => import('./phi-dialect.ts')).load();
+    return phiDialect(facts);
   },
-  // An unpaid account is rejected as if its key were wrong.
-  errorOf: ({ text }) => (text.trim() === 'invalid subscription' ? { code: 'quota' } : undefined),
 };
 
 /**
