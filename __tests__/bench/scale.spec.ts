@@ -24,16 +24,16 @@ describe('the model of a region', () => {
   // docs/scale.md
   const cost: CallCost = {
     callsPerCore: 160,
-    memoryKiB: 236,
+    memoryKiB: 174,
     sockets: 4,
-    eventsPerSecond: 5,
-    egressBytesPerSecond: 20_000,
+    eventsPerSecond: 11,
+    egressBytesPerSecond: 29_000,
   };
   for (const [calls, example] of [
-    [10_000, { machines: 16, memory: 144, sockets: 2500, arrivals: 56, events: 50_000, mbit: 1600, catchUp: 11.6 }],
+    [10_000, { machines: 16, memory: 106, sockets: 2500, arrivals: 56, events: 110_000, mbit: 2320, catchUp: 11.6 }],
     [
       1_000_000,
-      { machines: 1563, memory: 147, sockets: 2559, arrivals: 5556, events: 5e6, mbit: 160_000, catchUp: 0.1 },
+      { machines: 1563, memory: 109, sockets: 2559, arrivals: 5556, events: 11e6, mbit: 232_000, catchUp: 0.1 },
     ],
   ] as const) {
     it(`works the example of ${calls} calls`, () => {

@@ -5,6 +5,7 @@ import type { BenchOptions, Measured } from '../harness.ts';
 import type { Report, Shift } from './callers.ts';
 import { start, type Child } from './child.ts';
 import { answersTo, problemOf, type History } from './judge.ts';
+import type { Traffic } from './subject.ts';
 
 const cores = availableParallelism();
 /** Half of the machine is the callers' and the services'. */
@@ -25,6 +26,8 @@ interface Trial {
   readonly calls: number;
   /** CPU of the systems under test for a second of a call, in milliseconds. */
   readonly cpuMs: number;
+  /** What leaves for a second of a call. */
+  readonly traffic: Traffic;
   readonly words: number;
   /** What was wrong with the words of a call. */
   readonly problem: string | undefined;
@@ -47,23 +50,31 @@ async function attempt(all: readonly Exchange[], calls: number, seconds: number)
   const results = await Promise.all(
     all.map(async ({ subject, callers, port }, index) => {
       const before = await subject.ask<number>('cpuMs');
+      const sent = await subject.ask<Traffic>('traffic');
       const shift: Shift = { port, first: index * count, count, seconds };
       const report = await callers.ask<Report>('work', shift);
       for (let waits = 0; waits < 250 && (await subject.ask<number>('calls')) > 0; waits++) await sleep(20);
       const cpuMs = (await subject.ask<number>('cpuMs')) - before;
-      return { report, cpuMs, histories: await subject.ask<Record<string, History>>('histories') };
+      const { events, bytes } = await subject.ask<Traffic>('traffic');
+      const traffic = { events: events - sent.events, bytes: bytes - sent.bytes };
+      return { report, cpuMs, traffic, histories: await subject.ask<Record<string, History>>('histories') };
     }),
   );
   const sum = (pick: (result: (typeof results)[number]) => number): number =>
     results.reduce((total, result) => total + pick(result), 0);
   const frames = sum(({ report }) => report.frames);
   const lateShare = sum(({ report }) => report.lateFrames) / frames;
+  const callSeconds = (frames / 2) * 0.02;
   const problems = results.flatMap(({ report, histories }) =>
     report.told.flatMap((told) => problemOf(told, histories[told.call]) ?? []),
   );
   return {
     calls: count * all.length,
-    cpuMs: sum(({ cpuMs }) => cpuMs) / ((frames / 2) * 0.02),
+    cpuMs: sum(({ cpuMs }) => cpuMs) / callSeconds,
+    traffic: {
+      events: sum(({ traffic }) => traffic.events) / callSeconds,
+      bytes: sum(({ traffic }) => traffic.bytes) / callSeconds,
+    },
     words: sum(
       ({ report }) => report.told.flatMap(({ said }) => [...said, ...answersTo(said)].join(' ').split(' ')).length,
     ),
@@ -78,6 +89,16 @@ function limitOf({ problem, lateShare }: Trial): string | undefined {
   return `${(lateShare * 100).toFixed(1)}% of the frames late`;
 }
 
+/** How many calls come first, and how long a trial and all of them take. */
+interface Size {
+  readonly first: number;
+  readonly seconds: number;
+  readonly budgetMs: number;
+}
+
+const quickSize: Size = { first: 8, seconds: 4, budgetMs: 25_000 };
+const fullSize: Size = { first: 16, seconds: 12, budgetMs: 180_000 };
+
 interface Search {
   /** The most calls that were carried, and the fewest that were not. */
   readonly best: Trial | undefined;
@@ -87,8 +108,7 @@ interface Search {
 }
 
 /** The most calls at once that are carried in real time with every word intact, by doubling, then by halves. */
-async function search(all: readonly Exchange[], quick: boolean): Promise<Search> {
-  const [first, seconds, budgetMs] = quick ? [8, 4, 25_000] : [16, 12, 180_000];
+async function search(all: readonly Exchange[], { first, seconds, budgetMs }: Size): Promise<Search> {
   const startedAt = performance.now();
   await attempt(all, first, 1);
   let best: Trial | undefined;
@@ -111,7 +131,14 @@ async function search(all: readonly Exchange[], quick: boolean): Promise<Search>
 /** How many simultaneous telephone calls the machine carries; callers, services and the server each have a process. */
 export async function run({ quick = false }: BenchOptions = {}): Promise<Measured[]> {
   const all = await Promise.all(Array.from({ length: exchanges }, openExchange));
-  const { best, tooMany, intact } = await search(all, quick).finally(() =>
+  const size = quick ? quickSize : fullSize;
+  const measure = async (): Promise<Search & Pick<Trial, 'traffic'>> => {
+    const found = await search(all, size);
+    await Promise.all(all.map(({ subject }) => subject.ask('publish')));
+    const { traffic } = await attempt(all, size.first, size.seconds);
+    return { ...found, traffic };
+  };
+  const { best, tooMany, intact, traffic } = await measure().finally(() =>
     Promise.all(all.map((each) => each.close())),
   );
   const cpuMs = intact?.cpuMs ?? Infinity;
@@ -128,5 +155,7 @@ export async function run({ quick = false }: BenchOptions = {}): Promise<Measure
       ...{ row: 'calls carried', value: (best?.calls ?? 0) / cores },
       detail: `with their callers and services on ${cores} cores, ${carried}${limit}`,
     },
+    { row: 'calls events', value: traffic.events, detail: `${size.first} calls, their answers heard out` },
+    { row: 'calls egress', value: traffic.bytes / 1000, detail: 'to the phone, the services and the broker' },
   ];
 }
