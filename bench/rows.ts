@@ -131,8 +131,8 @@ export const rows: readonly Row[] = [
 
   atLeast('calls', 'cost', 'calls that a core of the server carries', 'calls', { gate: 80, goal: 250 }),
   atLeast('calls', 'carried', 'calls at once, a core of the machine', 'calls', { gate: 4, goal: 60 }),
-  atMost('calls', 'events', 'events of a call that are published', 'a second', {}),
-  atMost('calls', 'egress', 'what leaves the server for a call, events included', 'kB a second', {}),
+  atMost('calls', 'events', 'events of a call that are published', 'share off the model', { gate: 0.1, goal: 0.05 }),
+  atMost('calls', 'egress', 'bytes that leave for a call', 'share off the model', { gate: 0.1, goal: 0.05 }),
   atMost('scale', '', 'simulation of a region', 'share off the model', { gate: 0.1, goal: 0.05 }),
 ];
 

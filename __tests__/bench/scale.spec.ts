@@ -1,4 +1,4 @@
-import { afterLossOf, catchUpSecondsOf, needsOf, type CallCost } from '../../bench/scale/model.ts';
+import { afterLossOf, catchUpSecondsOf, needsOf, typicalCall } from '../../bench/scale/model.ts';
 import { rowOf } from '../../bench/rows.ts';
 import { fleet, run } from '../../bench/scale/scale.ts';
 import { anyMachine, leastConnections, simulate } from '../../bench/scale/simulation.ts';
@@ -22,13 +22,6 @@ describe('the model of a region', () => {
   });
 
   // docs/scale.md
-  const cost: CallCost = {
-    callsPerCore: 160,
-    memoryKiB: 174,
-    sockets: 4,
-    eventsPerSecond: 11,
-    egressBytesPerSecond: 29_000,
-  };
   for (const [calls, example] of [
     [10_000, { machines: 16, memory: 106, sockets: 2500, arrivals: 56, events: 110_000, mbit: 2320, catchUp: 11.6 }],
     [
@@ -37,7 +30,7 @@ describe('the model of a region', () => {
     ],
   ] as const) {
     it(`works the example of ${calls} calls`, () => {
-      const needs = needsOf(cost, { calls, coresPerMachine: 8, meanSeconds: 180, utilization: 0.5 });
+      const needs = needsOf(typicalCall, { calls, coresPerMachine: 8, meanSeconds: 180, utilization: 0.5 });
       const region = { machines: needs.machines, calls, meanSeconds: 180 };
       expect({
         machines: needs.machines,
@@ -48,7 +41,7 @@ describe('the model of a region', () => {
         mbit: needs.egressMbitPerSecond,
         catchUp: Number(catchUpSecondsOf(region).toFixed(1)),
       }).toEqual(example);
-      expect(afterLossOf(region)).toBeLessThan(8 * cost.callsPerCore);
+      expect(afterLossOf(region)).toBeLessThan(8 * typicalCall.callsPerCore);
     });
   }
 });

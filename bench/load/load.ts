@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SandboxAddresses } from '../../samples/phone/services.ts';
 import type { BenchOptions, Measured } from '../harness.ts';
+import { typicalCall } from '../scale/model.ts';
 import type { Report, Shift } from './callers.ts';
 import { start, type Child } from './child.ts';
 import { answersTo, problemOf, type History } from './judge.ts';
@@ -155,7 +156,13 @@ export async function run({ quick = false }: BenchOptions = {}): Promise<Measure
       ...{ row: 'calls carried', value: (best?.calls ?? 0) / cores },
       detail: `with their callers and services on ${cores} cores, ${carried}${limit}`,
     },
-    { row: 'calls events', value: traffic.events, detail: `${size.first} calls, their answers heard out` },
-    { row: 'calls egress', value: traffic.bytes / 1000, detail: 'to the phone, the services and the broker' },
+    offModel('events', traffic.events, typicalCall.eventsPerSecond, 'events'),
+    offModel('egress', traffic.bytes, typicalCall.egressBytesPerSecond, 'bytes'),
   ];
 }
+
+/** How far a call is from the one that docs/scale.md reckons with. */
+const offModel = (part: string, perSecond: number, model: number, unit: string): Measured => ({
+  ...{ row: `calls ${part}`, value: Math.abs(perSecond / model - 1) },
+  detail: `${perSecond.toFixed(1)} ${unit} a second, the model has ${model}`,
+});

@@ -6,11 +6,20 @@ export interface CallCost {
   readonly memoryKiB: number;
   /** Open sockets: the phone's, speech-to-text's, text-to-speech's, and a kept request to the model. */
   readonly sockets: number;
-  /** Events a second that `publish()` hands to the broker. */
+  /** Events a second that `publish()` hands to the broker (row `calls events`). */
   readonly eventsPerSecond: number;
-  /** Bytes a second that leave the machine: to the phone, to the services and to the broker. */
+  /** Bytes a second that leave the machine: to the phone, to the services and to the broker (row `calls egress`). */
   readonly egressBytesPerSecond: number;
 }
+
+/** The call of docs/scale.md. */
+export const typicalCall: CallCost = {
+  callsPerCore: 160,
+  memoryKiB: 174,
+  sockets: 4,
+  eventsPerSecond: 11,
+  egressBytesPerSecond: 29_000,
+};
 
 /** A region: equal machines behind one load balancer. */
 export interface Region {
