@@ -136,7 +136,8 @@ export async function run({ quick = false }: BenchOptions = {}): Promise<Measure
   const measure = async (): Promise<Search & Pick<Trial, 'traffic'>> => {
     const found = await search(all, size);
     await Promise.all(all.map(({ subject }) => subject.ask('publish')));
-    const { traffic } = await attempt(all, size.first, size.seconds);
+    // The shorter calls are, the more of their events tell of a beginning or an end.
+    const { traffic } = await attempt(all, size.first, fullSize.seconds);
     return { ...found, traffic };
   };
   const { best, tooMany, intact, traffic } = await measure().finally(() =>
