@@ -104,14 +104,9 @@ function moneyRules({ language, locale, number, read }: RuleParts): Rule[] {
     `${unit}\\s?${span}${wordEnds}(?![-–—]\\d|\\s?%)`,
     `${span}${magnitude}\\s?${links}${unit}${wordEnds}`,
     `${span}\\s?${unit}${wordEnds}`,
-  ].map((pattern) => ({
+  ].map((pattern): Rule => ({
     pattern,
-    say: ({
-      from = '',
-      amount = '',
-      unit: found = '',
-      magnitude: many,
-    }: Readonly<Record<string, string | undefined>>) => {
+    say: ({ from = '', amount = '', unit: found = '', magnitude: many }) => {
       const numeral = read(from);
       if (valueOf(numeral) >= valueOf(read(amount))) return undefined;
       const first = numeral.decimals && !many ? say(from, found, undefined) : sayNumeral(numeral, language);
@@ -123,14 +118,9 @@ function moneyRules({ language, locale, number, read }: RuleParts): Rule[] {
     `(?<sign>[-−]?)${unit}\\s?(?<amount>[-−]?${number})${wordEnds}`,
     `(?<sign>)(?<amount>[-−]?${number})${magnitude}\\s?${links}${unit}${wordEnds}`,
     `(?<sign>)(?<amount>[-−]?${number})\\s?${unit}${wordEnds}`,
-  ].map((pattern) => ({
+  ].map((pattern): Rule => ({
     pattern,
-    say: ({
-      sign = '',
-      unit: found = '',
-      amount = '',
-      magnitude: many,
-    }: Readonly<Record<string, string | undefined>>) => say(sign + amount, found, many),
+    say: ({ sign = '', unit: found = '', amount = '', magnitude: many }) => say(sign + amount, found, many),
   }));
   return [...amounts.map((rule) => rangeOf(rule, language)), ...ranges, ...amounts];
 }
