@@ -33,12 +33,29 @@ export class TestClock extends VirtualTimeScheduler {
 
   /** Whether a timer is due in so many milliseconds, neither earlier nor later. */
   isDueIn(ms: number): boolean {
-    return this.actions.some(({ closed, delay }) => !closed && Math.abs(delay - this.frame - ms) < 1e-6);
+    return this.#due.some(({ delay }) => Math.abs(delay - this.frame - ms) < 1e-6);
+  }
+
+  /**
+   * Lets time pass until something happens, from one timer to the next: those of up to `longestMs`, such as the waits
+   * between attempts. Longer ones stand, such as the wait for an answer that a real socket is about to bring.
+   */
+  async passUntil(happened: () => boolean, longestMs: number): Promise<void> {
+    const dueMs = (): number => Math.min(...this.#due.map(({ delay }) => delay)) - this.frame;
+    for (;;) {
+      await until(() => happened() || dueMs() <= longestMs);
+      if (happened()) return;
+      await this.advance(dueMs());
+    }
   }
 
   /** Timers that are still to come. */
   get pending(): number {
-    return this.actions.filter((action) => !action.closed).length;
+    return this.#due.length;
+  }
+
+  get #due(): { readonly delay: number }[] {
+    return this.actions.filter(({ closed }) => !closed);
   }
 }
 

@@ -10,12 +10,12 @@ import { serveHttp, until, type HttpService, type Received } from './servers.ts'
 
 export const key = 'canary-key-0123456789';
 
-/** What is different from one provider by requests to the next. */
 /** A voice by requests. */
 interface RequestVoice extends RemoteVoice {
   synthesize(text: string, options?: { readonly signal?: AbortSignal }): Promise<Blob>;
 }
 
+/** What is different from one provider by requests to the next. */
 export interface RestSubject {
   readonly name: string;
   /** A provider that asks for raw linear16. */
@@ -46,6 +46,9 @@ export interface RestSubject {
     readonly whole: (audio: Buffer) => string;
   };
 }
+
+/** A provider asks again after a second at most, and waits for any answer for five. */
+const longestRetryMs = 4_000;
 
 /** Samples that tell their text: its length times 100, of its first character. */
 const audioOf = (text: string): Buffer => Buffer.alloc(text.length * 100, text.charCodeAt(0));
@@ -83,6 +86,24 @@ export function describeRestTTS(subject: RestSubject): void {
       const speak = (...text: string[]): Promise<AudioChunk[]> =>
         lastValueFrom(provider.speak(from(text)).pipe(toArray()));
       return { service, tts: provider, heard, speak };
+    }
+
+    /** The same on a clock on which the waits between attempts take no time. */
+    async function startWithoutWaits(answer: Answer, config: RequestTTSConfig = {}) {
+      const scheduler = new TestClock(Date.now());
+      const { tts, speak, ...started } = await start(answer, { ...config, scheduler });
+      const soon = async <T>(work: Promise<T>): Promise<T> => {
+        let isOver = false;
+        const over = (): void => void (isOver = true);
+        work.then(over, over);
+        await scheduler.passUntil(() => isOver, longestRetryMs);
+        return work;
+      };
+      return {
+        ...started,
+        speak: (...text: string[]): Promise<AudioChunk[]> => soon(speak(...text)),
+        synthesize: (text: string): Promise<Blob> => soon(tts.synthesize(text)),
+      };
     }
 
     afterEach(async () => {
@@ -129,7 +150,7 @@ export function describeRestTTS(subject: RestSubject): void {
     const silences = { 'an empty body': '', 'no audio in it': whole(Buffer.alloc(0)) };
     for (const [what, body] of Object.entries(silences)) {
       it(`asks once more after an answer with ${what}, and speaks`, async () => {
-        const { service, speak, heard } = await start((response, request, count) => {
+        const { service, speak, heard } = await startWithoutWaits((response, request, count) => {
           if (count === 1) open(response).end(body);
           else void say(response, request, count);
         });
@@ -139,11 +160,11 @@ export function describeRestTTS(subject: RestSubject): void {
       });
 
       it(`fails when answers have ${what}: silence is no speech`, async () => {
-        const { service, speak, tts } = await start((response) => void open(response).end(body));
+        const { service, speak, synthesize } = await startWithoutWaits((response) => void open(response).end(body));
         const code = 'protocol';
         await expect(failureOf(speak('Hello there.'))).resolves.toMatchObject({ code });
         expect(service.requests).toHaveLength(2);
-        expect(await failureOf(tts.synthesize('Hello.'))).toMatchObject({ code });
+        expect(await failureOf(synthesize('Hello.'))).toMatchObject({ code });
       });
     }
 
@@ -231,10 +252,10 @@ export function describeRestTTS(subject: RestSubject): void {
 
     for (const { status, headers = {}, body, code, recoverable = false } of subject.refusals) {
       it(`understands ${status} ${body}`, async () => {
-        const { tts, service } = await start((response) => {
+        const { synthesize, service } = await startWithoutWaits((response) => {
           response.writeHead(status, { 'Content-Type': 'application/json', ...headers }).end(body);
         });
-        const error = await failureOf(tts.synthesize('Hi.'));
+        const error = await failureOf(synthesize('Hi.'));
         expect([error.code, error.status, error.recoverable, error.provider]).toEqual([
           code,
           status,
@@ -278,7 +299,7 @@ export function describeRestTTS(subject: RestSubject): void {
     });
 
     it('fails when the connection breaks in the middle of the audio, and does not speak it twice', async () => {
-      const { service, speak, heard } = await start((response) => {
+      const { service, speak, heard } = await startWithoutWaits((response) => {
         open(response).write(part(Buffer.alloc(1000, 1)), () => response.destroy());
       });
       expect((await failureOf(speak('Hi.'))).code).toBe('connection');
@@ -288,7 +309,7 @@ export function describeRestTTS(subject: RestSubject): void {
 
     it('fails when nothing more comes in the middle of the audio', async () => {
       const stall: Answer = (response) => void open(response).write(part(Buffer.alloc(1000, 1)));
-      const { speak } = await start(stall, { idleTimeoutMs: 50 });
+      const { speak } = await startWithoutWaits(stall, { idleTimeoutMs: 50 });
       expect((await failureOf(speak('Hi.'))).code).toBe('timeout');
     });
 
@@ -299,9 +320,9 @@ export function describeRestTTS(subject: RestSubject): void {
     });
 
     it('names the provider when the service cannot be reached', async () => {
-      const { service, tts } = await start();
+      const { service, synthesize } = await startWithoutWaits(say);
       await service.close();
-      const error = await failureOf(tts.synthesize('Hi.'));
+      const error = await failureOf(synthesize('Hi.'));
       expect([error.code, error.provider]).toEqual(['connection', subject.name]);
     });
 
