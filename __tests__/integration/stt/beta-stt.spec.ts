@@ -109,4 +109,18 @@ describe('BetaSTT: what is peculiar to it', () => {
       { type: 'UpdateConfiguration', keyterms_prompt: [] },
     ]);
   });
+
+  it('tells the end of what the agent said where all of it would end the session', async () => {
+    const end = `😀${'a'.repeat(1_724)} And your number, please?`;
+    const { errors } = await live({ agentContext: `Hello. ${end}` });
+    stt.updateConfig({ agentContext: `${'Well. '.repeat(500)}${end}` });
+    const heard = complete();
+    say('one two three');
+    expect((await heard).text).toBe('one two three');
+    await stt.disconnect();
+    const records = sandbox.records('beta-stt');
+    expect([records.length, errors]).toEqual([1, []]);
+    expect(records[0]?.query.find(([name]) => name === 'agent_context')?.[1]).toBe(end);
+    expect(records.flatMap(sentJson)[0]).toEqual({ type: 'UpdateConfiguration', agent_context: end });
+  });
 });

@@ -35,6 +35,7 @@ describe('BetaSTT: address and credential', () => {
     const asks = async (config: BetaSTTConfig): Promise<unknown> => (await asked(config)).query['session_heartbeat'];
     expect(await asks({ model: 'u3-rt-pro' })).toBe('true');
     expect(await asks({ model: 'universal-streaming-english' })).toBe(undefined);
+    expect(await asks({ model: 'whisper-rt' })).toBe(undefined);
     expect(await asks({ parameters: { session_heartbeat: false } })).toBe('false');
   });
 
@@ -57,6 +58,16 @@ describe('BetaSTT: address and credential', () => {
       ...{ mode: 'balanced', continuous_partials: 'true', interruption_delay: '300' },
       ...{ end_of_turn_confidence_threshold: '0.5', acknowledge_silence: 'true', session_heartbeat: 'true' },
     });
+  });
+
+  it('asks a model that nobody here knows what it asks the newest', async () => {
+    const { query } = await asked({
+      model: 'assemblyai-stt-9-rt',
+      languages: ['en', 'es'],
+      agentContext: 'Your name?',
+    });
+    expect(query).toMatchObject({ speech_model: 'assemblyai-stt-9-rt', language_codes: '["en","es"]' });
+    expect(query).toMatchObject({ agent_context: 'Your name?', session_heartbeat: 'true' });
   });
 
   it('tells no language to models that have one way to choose it', async () => {

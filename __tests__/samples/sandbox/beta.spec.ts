@@ -87,6 +87,8 @@ describe("the sandbox's AssemblyAI", () => {
     ['multi beside a language', `${u3}&language_codes=["multi","en"]`],
     ['a prompt for another model', `${english}&prompt=x`],
     ['a threshold beyond 1', `${u3}&vad_threshold=2`],
+    ['more context than it keeps', `${u3}&agent_context=${'a'.repeat(1_751)}`],
+    ['a voice focus for another model', `${english}&voice_focus=near-field`],
     ['a parameter of v2', `${u3}&word_boost=["a"]`],
   ];
   for (const [what, query] of queries) {
@@ -103,6 +105,7 @@ describe("the sandbox's AssemblyAI", () => {
     ['what is no JSON', 'hello', 3006],
     ['an unknown message', { type: 'Stop' }, 3006],
     ['a setting that is fixed', { type: 'UpdateConfiguration', speaker_labels: true }, 3006],
+    ['more context than it keeps', { type: 'UpdateConfiguration', agent_context: 'a'.repeat(1_751) }, 3006],
     ['a list as text', { type: 'UpdateConfiguration', keyterms_prompt: '["a"]' }, 3006],
   ];
   for (const [what, frame, code] of frames) {

@@ -32,6 +32,9 @@ const lists: ReadonlySet<string> = new Set(['keyterms_prompt', 'language_codes']
 /** Longest word to listen for, in characters. */
 const maxTermLength = 50;
 
+/** Longest context, in characters: more of it ends the session. Source: the vendor's part of LiveKit's plugin. */
+const maxContextLength = 1_750;
+
 /** What the error and close codes mean. */
 const betaFailures: Failures = {
   1008: { code: 'unauthorized', hint: 'check the credential, its balance and its permissions' },
@@ -122,12 +125,14 @@ function hasHeartbeat({ isUniversal3 }: BetaFacts, config: BetaSTTConfig): boole
 
 /** The keys that are set, under the service's names. */
 function settings({ rules, isUniversal3 }: BetaFacts, config: BetaSTTConfig): Record<string, unknown> {
-  const { language, wordBoost } = config;
+  const { language, wordBoost, agentContext } = config;
   const { languages = language === undefined ? undefined : [primaryLanguage(language)] } = config;
   const values = {
     ...config,
     wordBoost: wordBoost?.filter(({ length }) => length <= maxTermLength),
     languages: isUniversal3(config) ? languages : undefined,
+    // A question at its end says the most about what comes next.
+    agentContext: agentContext && Array.from(agentContext).slice(-maxContextLength).join(''),
   };
   return wireParameters(values, rules);
 }

@@ -49,7 +49,7 @@ export interface BetaSTTOptions extends StreamingSTTConfig {
   readonly filterProfanity?: boolean;
   /** What the conversation is about; Universal-3 family. */
   readonly prompt?: string;
-  /** What the agent said last; Universal-3 family. */
+  /** What the agent said last: of more than 1,750 characters, the end is sent; Universal-3 family. */
   readonly agentContext?: string;
   /** What to optimize for; Universal-3 family. Default: the service's. */
   readonly mode?: 'min_latency' | 'balanced' | 'max_accuracy' | (string & {});
@@ -104,9 +104,9 @@ function betaModel({ model = 'universal-3-5-pro' }: BetaSTTConfig): string {
   return model;
 }
 
-/** Whether it belongs to the Universal-3 family. */
+/** Whether it belongs to the Universal-3 family, as all that is newer: of the older ones, there will be no more. */
 function isUniversal3(config: BetaSTTConfig): boolean {
-  return /^(u3|universal-3)/.test(betaModel(config));
+  return !/^(universal-streaming|whisper)-/.test(betaModel(config));
 }
 
 /** A conflict between keys, as a sentence; `undefined` if there is none. */

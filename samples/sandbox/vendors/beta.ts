@@ -50,6 +50,7 @@ const jsonList =
       return false;
     }
   };
+const isContext = (text: string): boolean => [...text].length <= 1_750;
 const isLanguage = (text: string): boolean => /^([a-z]{2}|multi)$/.test(text);
 
 const parameters = {
@@ -70,7 +71,11 @@ const parameters = {
   max_speakers: rule.integer(1),
   filter_profanity: rule.boolean,
   prompt: rule.any,
-  agent_context: rule.any,
+  agent_context: isContext,
+  previous_context_n_turns: rule.integer(0, 100),
+  voice_focus: rule.oneOf('near-field', 'far-field'),
+  voice_focus_threshold: rule.number(0, 1),
+  domain: rule.oneOf('medical-v1'),
   mode: rule.oneOf('min_latency', 'balanced', 'max_accuracy'),
   continuous_partials: rule.boolean,
   interruption_delay: rule.integer(0, 1000),
@@ -78,7 +83,10 @@ const parameters = {
   acknowledge_silence: rule.boolean,
   token: rule.filled,
 };
-const u3Only = ['language_codes', 'prompt', 'agent_context', 'mode', 'continuous_partials', 'interruption_delay'];
+const u3Only = [
+  ...['language_codes', 'prompt', 'agent_context', 'previous_context_n_turns', 'mode', 'continuous_partials'],
+  ...['interruption_delay', 'voice_focus', 'voice_focus_threshold'],
+];
 
 /** What an `UpdateConfiguration` may bring. */
 const update = shape({
@@ -91,7 +99,8 @@ const update = shape({
   vad_threshold: number(0, 1),
   format_turns: boolean,
   prompt: string,
-  agent_context: string,
+  agent_context: (value, path) =>
+    typeof value === 'string' && isContext(value) ? undefined : `${path} exceeds 1750 characters`,
   filter_profanity: boolean,
   interruption_delay: integer(0, 1000),
   session_heartbeat: boolean,
