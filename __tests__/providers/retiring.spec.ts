@@ -71,7 +71,7 @@ const announced: readonly (readonly [Name, string | undefined, string])[] = [
   ['PsiTTS', 's1', 'retires s1 on 2026-12-31; use s2.1-pro'],
   ['ChiTTS', 'speech-01-hd', 'no longer lists speech-01-hd; use speech-2.8-hd'],
   ['ChiTTS', 'speech-01-turbo', 'no longer lists speech-01-turbo; use speech-2.8-hd'],
-  ['DeltaSTT', 'stt-rt-v4', 'has retired stt-rt-v4; use stt-rt-v5'],
+  ['DeltaSTT', 'stt-rt-v4', 'has retired stt-rt-v4; use stt-rt-v6'],
 ];
 
 const living: readonly (readonly [Name, string | undefined])[] = [

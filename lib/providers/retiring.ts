@@ -117,8 +117,8 @@ export const tauTTS: readonly RetiringModel[] = [
 ];
 
 export const deltaSTT: readonly RetiringModel[] = [
-  { model: 'stt-rt-preview', instead: 'stt-rt-v5' },
-  { model: 'stt-rt-v2', instead: 'stt-rt-v5' },
-  { model: 'stt-rt-v3', instead: 'stt-rt-v5' },
-  { model: 'stt-rt-v4', instead: 'stt-rt-v5' },
+  { model: 'stt-rt-preview', instead: 'stt-rt-v6' },
+  { model: 'stt-rt-v2', instead: 'stt-rt-v6' },
+  { model: 'stt-rt-v3', instead: 'stt-rt-v6' },
+  { model: 'stt-rt-v4', instead: 'stt-rt-v6' },
 ];

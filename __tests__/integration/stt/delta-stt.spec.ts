@@ -53,6 +53,7 @@ describe('DeltaSTT: what is peculiar to it', () => {
 
   it('every setting is one that the service takes', async () => {
     const { errors } = await live({
+      model: 'stt-rt-v6',
       ...{ languageHints: ['en-GB', 'en', 'de'], languageHintsStrict: true, maxEndpointDelayMs: 500 },
       ...{ endpointSensitivity: 0.5, endpointLatencyAdjustmentLevel: 1, enableLanguageIdentification: true },
       ...{ enableSpeakerDiarization: true, context: { terms: ['Celebrex'] }, clientReferenceId: 'call-42' },

@@ -82,7 +82,7 @@ describe('DeltaSTT: the first message and the credential', () => {
     const logger = createLogger({ ...console, warn });
     await new DeltaSTT({ apiKey: 'k', model: 'stt-rt-v4' }, logger).initialize();
     await new DeltaSTT({ apiKey: 'k', model: 'stt-rt-v5' }, logger).initialize();
-    expect(lines).toEqual(['[rxvoice] DeltaSTT: the service has retired stt-rt-v4; use stt-rt-v5 instead']);
+    expect(lines).toEqual(['[rxvoice] DeltaSTT: the service has retired stt-rt-v4; use stt-rt-v6 instead']);
   });
 
   const wrong: readonly (readonly [DeltaSTTConfig, string])[] = [

@@ -60,7 +60,10 @@ export interface DeltaSTTOptions extends StreamingSTTConfig {
  * Configuration of {@link DeltaSTT}. `language` is BCP 47, and serves as a single hint if there are no `languageHints`.
  */
 export interface DeltaSTTConfig extends DeltaSTTOptions {
-  /** `stt-rt-v4` and older are retired and cause a warning. Default: `stt-rt-v5`. */
+  /**
+   * The newest is `stt-rt-v6` (the vendor's SDK of 2026-11-03), which writes prices and codes as they are spoken; `stt-rt-v4`
+   * and older are retired and cause a warning. Default: `stt-rt-v5`.
+   */
   readonly model?: string;
   /** Audio in other formats is converted. Default: that of the audio. */
   readonly audioFormat?: 'pcm_s16le' | 'pcm_f32le' | 'mulaw' | 'alaw';

@@ -40,7 +40,7 @@ const language = (value: unknown, path: string): string | undefined =>
 
 const start = shape({
   api_key: string,
-  model: required(oneOf('stt-rt-v5', 'stt-rt-v4')),
+  model: required(oneOf('stt-rt-v6', 'stt-rt-v5', 'stt-rt-v4')),
   audio_format: required(filled),
   sample_rate: integer(1),
   num_channels: integer(1),
