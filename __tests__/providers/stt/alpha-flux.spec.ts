@@ -386,6 +386,7 @@ describe('AlphaFlux: what the service says of failures', () => {
   const failures: readonly (readonly [said: string, event: string])[] = [
     ['{"type":"Error","sequence_id":1,"code":"UNPARSABLE_CLIENT_MESSAGE","description":"…"}', 'lost protocol'],
     ['{"type":"Error","sequence_id":1,"code":"INTERNAL_SERVER_ERROR","description":"…"}', 'reconnecting server'],
+    ['{"type":"Error","sequence_id":1,"code":"INACTIVE_CLIENT","description":"…"}', 'reconnecting timeout'],
     ['{"type":"Error","sequence_id":1,"code":"SOMETHING_NEW"}', 'reconnecting server'],
     ['{"type":"Error","sequence_id":1}', 'reconnecting server'],
     ...['1005', '1006', '1011'].map((code) => [`close ${code}`, 'reconnecting connection'] as const),

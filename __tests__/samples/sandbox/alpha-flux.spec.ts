@@ -139,6 +139,14 @@ describe("the sandbox's /v2/listen", () => {
     ]);
   });
 
+  it('gives up a client of which nothing comes', async () => {
+    const impatient = await startSandbox({ limits: { alphaFluxIdleMs: 60 } });
+    const client = await connect(`${impatient.endpoints.alpha}/v2/listen?${usual}`, ['token', 'sandbox-key']);
+    expect((await client.closed).code).toBe(1011);
+    expect(told(client.messages)).toEqual(['Connected', 'Error INACTIVE_CLIENT']);
+    await impatient.close();
+  });
+
   it('CloseStream leaves an open turn without an end', async () => {
     const client = await hear(usual, speech(['Unfinished busi']));
     expect(told(client.messages)).toEqual(['Connected', 'StartOfTurn: Unfinished']);

@@ -165,6 +165,7 @@ export const alphaFluxWire: STTWire<AlphaFluxConfig, AlphaFluxTurns> = {
   promisesMessages: () => true,
   failures: {
     UNPARSABLE_CLIENT_MESSAGE: { code: 'protocol', hint: 'it did not understand a message' },
+    INACTIVE_CLIENT: { code: 'timeout', recoverable: true, hint: 'it received nothing for a minute' },
     INTERNAL_SERVER_ERROR: { code: 'server', recoverable: true, hint: 'reconnecting' },
   },
   requestIdOf: ({ request_id: id }) => id,

@@ -134,12 +134,12 @@ class Listener {
     if (type === 'Configure') this.#configure(message);
     else if (type === 'ForceEndTurn') this.#force();
     else if (type === 'CloseStream') this.#closeStream();
-    else this.#unparsable(`not a message of this API: ${text.slice(0, 100)}`);
+    else this.refuse('UNPARSABLE_CLIENT_MESSAGE', `not a message of this API: ${text.slice(0, 100)}`, 1008);
   }
 
-  #unparsable(why: string): void {
-    this.#send({ type: 'Error', code: 'UNPARSABLE_CLIENT_MESSAGE', description: why });
-    this.#session.close(1008, 'UNPARSABLE_CLIENT_MESSAGE', why);
+  refuse(code: string, why: string, closeCode: number): void {
+    this.#send({ type: 'Error', code, description: why });
+    this.#session.close(closeCode, code, why);
   }
 
   #configure(message: unknown): void {
@@ -264,7 +264,7 @@ export const alphaFlux: SocketRoute = {
       (session) => {
         const listener = new Listener(session, upgrade.query);
         const idle = new IdleTimer(session.timers, limits.alphaFluxIdleMs, () =>
-          session.close(1011, 'NET-0001', `no message for ${limits.alphaFluxIdleMs} ms`),
+          listener.refuse('INACTIVE_CLIENT', `no message for ${limits.alphaFluxIdleMs} ms`, 1011),
         );
         session.onBytes((bytes) => {
           idle.touch();
