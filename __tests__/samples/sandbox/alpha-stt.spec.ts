@@ -223,6 +223,12 @@ describe("the sandbox's /v1/listen", () => {
     expect(asked.status).toBe(400);
   });
 
+  it.each(['multi', 'en-GB'])('Nova-3 Medical hears %s', async (language) => {
+    const client = await listen(`model=nova-3-medical&${raw}&language=${language}`);
+    client.send(closeStream);
+    expect((await client.closed).code).toBe(1000);
+  });
+
   it('closes with NET-0001 when nothing comes', async () => {
     const impatient = await startSandbox({ limits: { alphaIdleMs: 60 } });
     const client = await connect(`${impatient.endpoints.alpha}/v1/listen?${usual}`, ['token', 'sandbox-key']);

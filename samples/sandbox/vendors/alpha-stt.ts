@@ -127,8 +127,8 @@ function check(upgrade: Upgrade): void {
   if (query.has('utterance_end_ms') && query.get('interim_results') !== 'true') {
     throw invalidQuery('utterance_end_ms needs interim_results=true');
   }
-  if (model === 'nova-3-medical' && !/^en(-US)?$/.test(query.get('language') ?? 'en')) {
-    throw noSuchModel('nova-3-medical is English only');
+  if (model === 'nova-3-medical' && !/^(multi|en(-(US|AU|CA|GB|IE|IN|NZ))?)$/.test(query.get('language') ?? 'en')) {
+    throw noSuchModel('nova-3-medical takes English, and multi for a mixture of languages');
   }
   if (query.has('summarize')) throw invalidQuery('summarize is not for streams');
   if (query.has('topics') || query.has('intents'))
