@@ -104,7 +104,7 @@ function betaModel({ model = 'universal-3-5-pro' }: BetaSTTConfig): string {
   return model;
 }
 
-/** Whether it belongs to the Universal-3 family, as all that is newer: of the older ones, there will be no more. */
+/** Whether it belongs to the Universal-3 family. A model unknown here counts as one: the older families get no new models. */
 function isUniversal3(config: BetaSTTConfig): boolean {
   return !/^(universal-streaming|whisper)-/.test(betaModel(config));
 }

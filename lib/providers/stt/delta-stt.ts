@@ -61,8 +61,8 @@ export interface DeltaSTTOptions extends StreamingSTTConfig {
  */
 export interface DeltaSTTConfig extends DeltaSTTOptions {
   /**
-   * The newest is `stt-rt-v6` (the vendor's SDK of 2026-11-03), which writes prices and codes as they are spoken; `stt-rt-v4`
-   * and older are retired and cause a warning. Default: `stt-rt-v5`.
+   * The newest is `stt-rt-v6` (the vendor's SDK of 2026-11-03); `stt-rt-v4` and older are retired and cause a warning.
+   * Default: `stt-rt-v5`.
    */
   readonly model?: string;
   /** Audio in other formats is converted. Default: that of the audio. */
