@@ -83,6 +83,55 @@ describe('ThetaLLM by the Responses API', () => {
     expect(sandbox.records('theta-llm').flatMap(({ refusal = [] }) => refusal)).toEqual([]);
   });
 
+  const callers: readonly (readonly [config: ThetaLLMConfig, path: string])[] = [
+    [{ model: 'gpt-6-luna' }, '/chat/completions'],
+    [{ model: 'gpt-6-sol' }, '/chat/completions'],
+    [{ model: 'gpt-6.1-terra' }, '/chat/completions'],
+    [{ model: 'gpt-5.4-mini' }, '/chat/completions'],
+    [{ model: 'gpt-6-astra' }, '/responses'],
+    [{ model: 'gpt-6.1-sol' }, '/responses'],
+    [{ model: 'gpt-6.2-sol' }, '/responses'],
+    [{ model: 'gpt-5.6-luna', reasoningEffort: 'low' }, '/responses'],
+    [{ model: 'gpt-5.4-mini', reasoningEffort: 'low' }, '/responses'],
+  ];
+  for (const [config, path] of callers) {
+    it(`calls tools with ${JSON.stringify(config)} by the API that lets it`, async () => {
+      const llm = new ThetaLLM({ apiKey: 'sandbox-key', endpoint: sandbox.endpoints.theta, ...config });
+      models.push(llm);
+      await llm.initialize();
+      expect(
+        (await answer(llm, [question], { tools: [weather] })).filter(({ type }) => type !== 'token'),
+      ).toMatchObject([
+        { type: 'tool-call', name: 'get_weather', args: { city: 'Paris' } },
+        { type: 'done', finishReason: 'tool-calls' },
+      ]);
+      expect(sandbox.records('theta-llm').map((record) => record.path)).toEqual([path]);
+    });
+  }
+
+  const labelled = [
+    ['gpt-5.4-mini', ['commentary', 'final_answer']],
+    ['gpt-6-astra', ['commentary', 'final_answer']],
+    ['gpt-5.3-codex', ['commentary', 'final_answer']],
+    ['gpt-5-mini', [undefined, undefined]],
+    ['gpt-4.1-mini', [undefined, undefined]],
+  ] as const;
+  for (const [model, phases] of labelled) {
+    it(`tells ${model} which of its turns were answers, if it labels them`, async () => {
+      const llm = await ready({ model });
+      const toolCalls = [{ id: 'call_1', name: 'get_weather', args: { city: 'Paris' }, argsText: '{"city":"Paris"}' }];
+      await answer(llm, [
+        question,
+        { role: 'assistant', content: 'One moment.', toolCalls },
+        { role: 'tool', toolCallId: 'call_1', content: 'sunny' },
+        { role: 'assistant', content: 'It is sunny.' },
+        { role: 'user', content: 'say yes' },
+      ]);
+      const input = bodies()[0]?.['input'] as readonly Readonly<Record<string, unknown>>[];
+      expect(input.filter(({ role }) => role === 'assistant').map(({ phase }) => phase)).toEqual(phases);
+    });
+  }
+
   it('keeps to each model: none is asked for reasoning that it does not have', async () => {
     const llm = await ready({ model: 'gpt-4.1-mini', temperature: 0.5, stopSequences: ['STOP'], seed: 1 });
     expect(textOf(await answer(llm, [{ role: 'user', content: 'say yes' }]))).toBe('yes');

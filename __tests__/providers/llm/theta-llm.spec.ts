@@ -83,6 +83,7 @@ describe('ThetaLLM', () => {
   const given = { temperature: 0.5, topP: 0.9, stopSequences: ['X'], maxTokens: 50 };
   const all = { temperature: 0.5, top_p: 0.9, stop: ['X'], max_completion_tokens: 50 };
   const stopped = { stop: ['X'], max_completion_tokens: 50 };
+  const unstopped = { temperature: 0.5, top_p: 0.9, max_completion_tokens: 50 };
   const families: readonly (readonly [Partial<ThetaLLMConfig>, Record<string, unknown>])[] = [
     [{ model: 'gpt-4o' }, all],
     [{ model: 'gpt-4.1-mini' }, all],
@@ -91,16 +92,22 @@ describe('ThetaLLM', () => {
     [{ model: 'o1' }, { ...stopped, reasoning_effort: 'low' }],
     [{ model: 'o3' }, { max_completion_tokens: 50, reasoning_effort: 'low' }],
     [{ model: 'o4-mini' }, { max_completion_tokens: 50, reasoning_effort: 'low' }],
-    [{ model: 'gpt-5-mini' }, { ...stopped, reasoning_effort: 'minimal' }],
+    [{ model: 'gpt-5-mini' }, { max_completion_tokens: 50, reasoning_effort: 'minimal' }],
     [{ model: 'gpt-5.4-mini' }, { ...all, reasoning_effort: 'none' }],
     [
-      { model: 'gpt-5.4-mini', reasoningEffort: 'high' },
+      { model: 'gpt-5.4-mini', reasoningEffort: 'high', api: 'chat' },
       { ...stopped, reasoning_effort: 'high' },
     ],
-    [{ model: 'gpt-6' }, { ...stopped, reasoning_effort: 'low' }],
+    [{ model: 'gpt-6-luna' }, { ...unstopped, reasoning_effort: 'none' }],
+    [{ model: 'gpt-6-sol' }, { ...unstopped, reasoning_effort: 'none' }],
+    [{ model: 'gpt-6.1-terra' }, { ...unstopped, reasoning_effort: 'none' }],
     [
-      { model: 'gpt-6', extraBody: { temperature: 1, verbosity: 'low' } },
-      { ...stopped, reasoning_effort: 'low', temperature: 1, verbosity: 'low' },
+      { model: 'gpt-6-astra', api: 'chat' },
+      { max_completion_tokens: 50, reasoning_effort: 'low' },
+    ],
+    [
+      { model: 'gpt-6.1-sol', api: 'chat', extraBody: { temperature: 1, verbosity: 'low' } },
+      { max_completion_tokens: 50, reasoning_effort: 'low', temperature: 1, verbosity: 'low' },
     ],
   ];
   for (const [config, expected] of families) {

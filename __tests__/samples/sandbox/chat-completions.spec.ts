@@ -281,6 +281,30 @@ describe("the sandbox's chat completions", () => {
       400,
       /temperature/,
     ],
+    [
+      'theta',
+      'stop for a model of the fifth generation',
+      { model: 'gpt-5-mini', messages: [user('a')], stop: ['X'] },
+      400,
+      /'stop' is not supported/,
+    ],
+    [
+      'theta',
+      'no reasoning from a model that always reasons',
+      { model: 'gpt-6.1-sol', messages: [user('a')], reasoning_effort: 'none' },
+      400,
+      /reasoning_effort/,
+    ],
+    [
+      'theta',
+      'tools for a model that reasons by itself',
+      {
+        ...{ model: 'gpt-6-luna', messages: [user('a')] },
+        tools: [{ type: 'function', function: { name: 'f', parameters: { type: 'object', properties: {} } } }],
+      },
+      400,
+      /use \/v1\/responses or set reasoning_effort to 'none'/,
+    ],
     ['theta', 'five stop sequences', { messages: [user('a')], stop: ['1', '2', '3', '4', '5'] }, 400, /stop/],
     [
       'compatible',
@@ -299,7 +323,7 @@ describe("the sandbox's chat completions", () => {
   }
 
   it('takes what reasoning models take', async () => {
-    for (const model of ['gpt-5-mini', 'gpt-6', 'o4-mini']) {
+    for (const model of ['gpt-5-mini', 'gpt-6-luna', 'gpt-6-astra', 'o4-mini']) {
       expect(
         (
           await post('theta', {

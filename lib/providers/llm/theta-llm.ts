@@ -12,7 +12,8 @@ export interface ThetaLLMConfig extends ChatConfig {
   readonly model: string;
   /**
    * The vendor's API: `chat` is chat completions, which other vendors imitate; with `responses`, models keep their
-   * reasoning while they call tools, and can use the service's own tools. Fixed at construction. Default: `chat`.
+   * reasoning while they call tools, and can use the service's own tools. Fixed at construction. Default: `chat`;
+   * `responses` if tools need it.
    */
   readonly api?: 'chat' | 'responses';
   /** Tools that the service runs itself, in its own format, such as `{ type: 'web_search' }`; `responses` only. */
@@ -30,19 +31,31 @@ interface Family {
   /** Whether it accepts sampling parameters: never, or only without reasoning. Default: always. */
   readonly samples?: 'never' | 'without-thought';
   readonly stops?: false;
+  /** Whether it calls tools by chat completions only without reasoning. Default: always. */
+  readonly calls?: 'without-thought';
+  /** Whether its turns are labelled as answers or as words before a call (Responses API). Default: no. */
+  readonly labels?: true;
 }
 
-/** The first match counts; models that match none accept every field. */
+const labelled = { labels: true, calls: 'without-thought' } as const;
+
+/**
+ * The first match counts; models that match none accept every field. Sources: developers.openai.com, Latest model and
+ * Deployment checklist; for `stop` of GPT-5 and GPT-6, what the service answers.
+ */
 const families: readonly Family[] = [
   { models: /-chat-latest$/ },
   // The service chooses: `gpt-5-pro` only takes `high`, these others none, or not the least.
   { models: /^(o1-mini|o1-preview|gpt-5[^-]*-(pro|search))/, samples: 'never' },
+  { models: /^gpt-5\.3-codex/, effort: 'low', samples: 'never', labels: true },
   { models: /^gpt-5[^-]*-codex/, effort: 'low', samples: 'never' },
   { models: /^o[34]/, effort: 'low', samples: 'never', stops: false },
   { models: /^o\d/, effort: 'low', samples: 'never' },
+  { models: /^gpt-5\.[4-9]/, effort: 'none', samples: 'without-thought', ...labelled },
   { models: /^gpt-5\.\d/, effort: 'none', samples: 'without-thought' },
-  { models: /^gpt-5/, effort: 'minimal', samples: 'never' },
-  { models: /^gpt-6/, effort: 'low', samples: 'never' },
+  { models: /^gpt-5/, effort: 'minimal', samples: 'never', stops: false },
+  { models: /^gpt-6(-sol|.*-(luna|terra))/, effort: 'none', samples: 'without-thought', stops: false, ...labelled },
+  { models: /^gpt-6/, effort: 'low', samples: 'never', stops: false, ...labelled },
 ];
 
 const familyOf = (model: string): Family | undefined =>
@@ -69,6 +82,12 @@ const profile: ChatProfile<ThetaLLMConfig> = {
   headers: ({ organizationId, projectId }) => ({ 'OpenAI-Organization': organizationId, 'OpenAI-Project': projectId }),
 };
 
+/** The API of a configuration: by chat completions, the service would refuse the tools of some models. */
+function apiOf({ api, model = '', reasoningEffort }: Partial<ThetaLLMConfig>): 'chat' | 'responses' {
+  const { calls, effort } = familyOf(model) ?? {};
+  return api ?? (calls !== undefined && (reasoningEffort ?? effort) !== 'none' ? 'responses' : 'chat');
+}
+
 /** The wire of the Responses API; who speaks chat completions does not load it. */
 function responsesWire(): LateModelWire<ThetaLLMConfig> {
   return {
@@ -87,6 +106,7 @@ function responsesWire(): LateModelWire<ThetaLLMConfig> {
           const facts = {
             ...{ effort: family?.effort, refused: refusedFields(model, effort) },
             reasons: family !== undefined && (family.effort !== undefined || family.samples !== undefined),
+            labels: family?.labels === true,
           };
           return requestOf(messages, options, context, facts);
         },
@@ -101,13 +121,13 @@ function responsesWire(): LateModelWire<ThetaLLMConfig> {
 /**
  * OpenAI chat completions, `https://api.openai.com/v1`, https://platform.openai.com/docs/api-reference/chat
  *
- * With `api: 'responses'` it is the Responses API, `/responses`,
+ * With `api: 'responses'`, or a model that calls tools only there, it is the Responses API, `/responses`,
  * https://platform.openai.com/docs/api-reference/responses
  *
  * Reasoning models are asked to reason as little as they can, and are not sent fields that they reject.
  */
 export class ThetaLLM extends ChatLLM<ThetaLLMConfig> {
   constructor(config: ThetaLLMConfig, logger?: Logger) {
-    super(config.api === 'responses' ? responsesWire() : chatWire(profile), config, logger);
+    super(apiOf(config) === 'responses' ? responsesWire() : chatWire(profile), config, logger);
   }
 }

@@ -27,6 +27,8 @@ export interface ResponsesFacts {
   readonly reasons: boolean;
   /** Fields that it rejects. */
   readonly refused: readonly string[];
+  /** Whether its turns are sent back with their `phase`: without it, it takes words before a call for its answer. */
+  readonly labels: boolean;
 }
 
 /** What the Responses API takes of the configuration. */
@@ -59,7 +61,7 @@ export function requestOf(
   facts: ResponsesFacts,
 ): ModelRequest {
   const { config, name, warn } = context;
-  const { effort: guess, reasons, refused } = facts;
+  const { effort: guess, reasons, refused, labels } = facts;
   const { tools = [], toolChoice, responseFormat } = options;
   const { serviceTools = [], organizationId, projectId } = config;
   const { system, messages } = repairHistory(history, { systemPrompt: config.systemPrompt, startsWithUser: false });
@@ -73,7 +75,7 @@ export function requestOf(
   const plain = {
     model: config.model,
     instructions: system || undefined,
-    input: inputOf(messages),
+    input: inputOf(messages, labels),
     stream: true,
     stream_options: { include_obfuscation: false },
     store: false,
@@ -121,7 +123,7 @@ function toolsOf(
   return { tools: [...own, ...declared], tool_choice: isNamed ? { type: 'function', name: choice.name } : choice };
 }
 
-function inputOf(messages: readonly Message[]): WireObject[] {
+function inputOf(messages: readonly Message[], labels: boolean): WireObject[] {
   const lastUser = messages.findLastIndex(({ role }) => role === 'user');
   return messages.flatMap((message, index): WireObject[] => {
     switch (message.role) {
@@ -139,9 +141,10 @@ function inputOf(messages: readonly Message[]): WireObject[] {
         const { content, toolCalls: calls = [] } = message;
         // Until its calls are answered, the model wants the reasoning before them back.
         const reasoning = index > lastUser ? asObjects(calls[0]?.providerExtras?.['reasoning']) : [];
+        const phase = calls.length > 0 ? 'commentary' : 'final_answer';
         return [
           ...reasoning,
-          ...(content.trim() ? [{ role: 'assistant', content }] : []),
+          ...(content.trim() ? [{ role: 'assistant', content, ...(labels && { phase }) }] : []),
           ...calls.map(({ id, name, argsText }) => {
             const parsed = parseArgs(argsText);
             const args = parsed.args === undefined ? '{}' : parsed.argsText;

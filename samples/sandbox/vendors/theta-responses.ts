@@ -39,6 +39,7 @@ const item = anyOf(
     type: oneOf('message'),
     role: required(oneOf('user', 'assistant', 'system', 'developer')),
     content: required(anyOf(string, arrayOf(inputPart, 1))),
+    phase: oneOf('commentary', 'final_answer'),
   }),
   shape({
     ...{ type: required(oneOf('function_call')), call_id: required(filled), name: required(filled) },
@@ -64,7 +65,7 @@ const request = shape({
   ...{ temperature: number(0, 2), top_p: number(0, 1), service_tier: string, prompt_cache_key: string },
   ...{ parallel_tool_calls: boolean, tools: arrayOf(tool), metadata: object, safety_identifier: string },
   previous_response_id: anyOf(nothing, filled),
-  reasoning: shape({ effort: oneOf('none', 'minimal', 'low', 'medium', 'high', 'xhigh'), summary: string }),
+  reasoning: shape({ effort: oneOf('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'), summary: string }),
   text: shape({
     format: anyOf(
       shape({ type: required(oneOf('text', 'json_object')) }),
@@ -80,6 +81,9 @@ const request = shape({
     shape({ type: required(oneOf('function')), name: required(filled) }),
   ),
 });
+
+/** Whether a model labels what it says: what comes before its calls is no answer yet. */
+const labels = (model: string): boolean => /^gpt-(5\.3-codex|5\.[4-9]|6)/.test(model);
 
 /** Encrypted reasoning that was handed out. */
 const issued = new Set<string>();
@@ -141,6 +145,9 @@ function problemOf(body: Json): Refusal | undefined {
   const lost = results.find((id) => !calls.includes(id));
   if (lost !== undefined) return refuse(`No tool call found for function call output with call_id ${lost}.`, 'input');
   for (const [index, each] of input.entries()) {
+    if (each['phase'] !== undefined && each['role'] !== 'assistant') {
+      return refuse(`Unknown parameter: 'input[${index}].phase'.`, `input[${index}].phase`, 'unknown_parameter');
+    }
     if (each['type'] !== 'reasoning') continue;
     const id = textMember(each, 'id');
     const content = textMember(each, 'encrypted_content');
@@ -232,7 +239,8 @@ async function answer(
   if (text) {
     const id = newId('msg_');
     const [index, at] = [output.length, { item_id: id, content_index: 0 }];
-    const message = { id, type: 'message', role: 'assistant' };
+    const phase = plain.calls.length > 0 ? 'commentary' : 'final_answer';
+    const message = { id, type: 'message', role: 'assistant', ...(labels(model) && { phase }) };
     send('response.output_item.added', {
       output_index: index,
       item: { ...message, status: 'in_progress', content: [] },

@@ -42,9 +42,12 @@ const defaults: Readonly<Record<string, unknown>> = {
   presence_penalty: 0,
 };
 
+/** The models of the sixth generation that can leave reasoning out; its others always reason. */
+const lightSixth = /^gpt-6(-sol|-luna|\.1-terra)/;
+
 /** Reasoning efforts that models refuse. */
 const refusedEfforts: readonly (readonly [models: RegExp, efforts: RegExp])[] = [
-  [/^(o\d|gpt-5(-|$)|gpt-6)/, /^none$/],
+  [/^(o\d|gpt-5(-|$)|gpt-6(?!-sol|-luna|\.1-terra))/, /^none$/],
   [/^(o\d|gpt-5(\.\d)?-codex|gpt-5\.\d|gpt-6)/, /^minimal$/],
   [/^gpt-5-pro/, /^(?!high$)/],
   [/^(gpt-5-search-api|o1-mini)/, /^/],
@@ -73,13 +76,13 @@ function checkModel(body: Readonly<Record<string, unknown>>): Refusal | undefine
       "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
     );
   }
-  const maySample = /^gpt-5\.[1-6]/.test(model) && effort === 'none';
+  const maySample = (/^gpt-5\.[1-6]/.test(model) || lightSixth.test(model)) && effort === 'none';
   const sampled = sampling.find((name) => body[name] !== undefined && body[name] !== defaults[name]);
   if (sampled !== undefined && !maySample) {
     const message = `Unsupported value: '${sampled}' does not support ${JSON.stringify(body[sampled])} with this model. Only the default value is supported.`;
     return unsupported(sampled, message, 'unsupported_value');
   }
-  if (body['stop'] !== undefined && /^o[34]/.test(model))
+  if (body['stop'] !== undefined && /^(o[34]|gpt-5(-|$)|gpt-6)/.test(model))
     return unsupported('stop', "Unsupported parameter: 'stop' is not supported with this model.");
   if (
     typeof effort === 'string' &&
@@ -88,11 +91,11 @@ function checkModel(body: Readonly<Record<string, unknown>>): Refusal | undefine
     const message = `Unsupported value: 'reasoning_effort' does not support '${effort}' with this model.`;
     return unsupported('reasoning_effort', message, 'unsupported_value');
   }
-  if (model.startsWith('gpt-5.6') && body['tools'] !== undefined && effort !== 'none') {
-    return unsupported(
-      'tools',
-      'Function tools with reasoning are not supported with this model on this endpoint: set reasoning_effort to none.',
-    );
+  // 5.4 and 5.5 do not reason unless they are told to.
+  const reasons = effort === undefined ? /^gpt-(5\.[6-9]|6)/.test(model) : effort !== 'none';
+  if (/^gpt-(5\.[4-9]|6)/.test(model) && body['tools'] !== undefined && reasons) {
+    const message = `Function tools with reasoning_effort are not supported for ${model} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.`;
+    return openAiRefusal(400, message, { message, param: 'reasoning_effort' });
   }
   return undefined;
 }
