@@ -71,9 +71,10 @@ export const nuLLM: readonly RetiringModel[] = [
   { model: 'llama-3.1-8b-instant', instead: 'openai/gpt-oss-20b' },
 ];
 
-/** The 5.5 family follows. */
+/** The 5.5 family follows. Source: the vendor's SDK, 1.14.0, `internal/data/deprecated-models`. */
 export const muLLM: readonly RetiringModel[] = [
   { model: 'claude-sonnet-4-5*', on: '2026-11-30', instead: 'claude-sonnet-5-5' },
+  { model: 'claude-opus-4-5*', on: '2027-01-22', instead: 'claude-opus-5-5' },
 ];
 
 export const xiLLM: readonly RetiringModel[] = [{ model: 'mistral-large-2411', instead: 'mistral-large-latest' }];

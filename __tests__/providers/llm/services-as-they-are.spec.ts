@@ -1,6 +1,7 @@
 /** What real accounts and models answered, and the vendors' examples do not show. */
 import type { Message } from '../../../lib/core/messages.ts';
 import { CompatibleLLM } from '../../../lib/providers/llm/compatible-llm.ts';
+import { MuLLM, type MuLLMConfig } from '../../../lib/providers/llm/mu-llm.ts';
 import { OmicronLLM } from '../../../lib/providers/llm/omicron-llm.ts';
 import { ThetaLLM } from '../../../lib/providers/llm/theta-llm.ts';
 import {
@@ -53,6 +54,40 @@ describe('language models as they really are', () => {
     expect(events).toEqual([]);
     expect(error).toMatchObject({ code: 'server', recoverable: true });
     expect(requests('omicron-llm')).toHaveLength(2);
+  });
+
+  const thoughtful: readonly (readonly [config: Partial<MuLLMConfig>, thinks: boolean])[] = [
+    [{ model: 'claude-haiku-5-5' }, false],
+    [{ model: 'claude-haiku-5-5', effort: 'high' }, false],
+    [{ model: 'claude-haiku-5-5', effort: 'xhigh' }, true],
+    [{ model: 'claude-haiku-5-5', effort: 'max' }, true],
+    [{ model: 'claude-opus-5' }, false],
+    [{ model: 'claude-opus-5', effort: 'max' }, true],
+    [{ model: 'claude-sonnet-5' }, false],
+    [{ model: 'claude-opus-4-8' }, false],
+    [{ model: 'claude-fable-5-2' }, true],
+  ];
+  for (const [config, thinks] of thoughtful) {
+    it(`MuLLM: ${JSON.stringify(config)} answers ${thinks ? 'after some thought' : 'at once'}`, async () => {
+      const systemPrompt = scripted({ when: 'hello', say: 'hi' });
+      const llm = await ready(new MuLLM({ ...direct('mu'), ...config, systemPrompt }));
+      const { events, error } = await outcomeOf(llm.generate(say('hello')));
+      expect(error).toBeUndefined();
+      const { usage } = events.find((event) => event.type === 'done') ?? {};
+      expect(usage?.reasoningTokens !== undefined).toBe(thinks);
+    });
+  }
+
+  it('MuLLM: what always thinks is asked for little of it, and not forced to call', async () => {
+    for (const model of ['claude-fable-5-1', 'claude-fable-5-2', 'claude-mythos-5-2']) {
+      const llm = await ready(new MuLLM({ ...direct('mu'), model }));
+      const tools = [{ name: 'get_weather', parameters: { type: 'object', properties: { city: {} } } }];
+      const { error } = await outcomeOf(llm.generate(say('Paris?'), { tools, toolChoice: 'required' }));
+      expect(error).toBeUndefined();
+    }
+    expect(requests('mu-llm').map((record) => bodyJson(record))).toMatchObject(
+      Array.from({ length: 3 }, () => ({ output_config: { effort: 'low' }, tool_choice: { type: 'auto' } })),
+    );
   });
 
   for (const code of ['billing_not_active', 'billing_hard_limit_reached']) {

@@ -31,17 +31,20 @@ export interface MuLLMConfig extends LLMConfig {
   readonly promptCache?: '5m' | '1h' | false;
 }
 
-/** What a model needs for a fast first token, and what it rejects (platform.claude.com, Thinking). */
+/** What a model needs for a fast first token, and what it rejects (platform.claude.com, Thinking and What's new). */
 interface ModelTraits {
   readonly thinking?: WireObject;
   readonly effort?: string;
   /** Whether it rejects a forced tool call. */
   readonly choosesFreely?: boolean;
 }
+/** The first match counts. */
 const traits: readonly (readonly [RegExp, ModelTraits])[] = [
   [/^claude-haiku-5-5/, { thinking: { type: 'disabled' } }],
   [/^claude-sonnet-5-5/, { thinking: { type: 'between_tools' }, effort: 'low', choosesFreely: true }],
-  [/^claude-opus-5-5/, { effort: 'low', choosesFreely: true }],
+  [/^claude-(opus-5-5|(fable|mythos)-5-)/, { effort: 'low', choosesFreely: true }],
+  [/^claude-(fable|mythos)-5/, { effort: 'low' }],
+  [/^claude-(opus|sonnet)-5(-\d{8})?$/, { thinking: { type: 'disabled' } }],
 ];
 
 /** Options that the service has no field for. */
@@ -121,7 +124,10 @@ function bodyOf(
   const { model = 'claude-haiku-5-5', systemPrompt, promptCache = '5m' } = config;
   const { tools = [], toolChoice, maxTokens = config.maxTokens ?? 1024, responseFormat, serviceTier } = options;
   const known = traits.find(([models]) => models.test(model))?.[1] ?? {};
-  const { thinking = known.thinking, effort = known.effort } = config;
+  const { effort = known.effort } = config;
+  // With the two highest efforts, thinking cannot be disabled.
+  const mustThink = known.thinking?.['type'] === 'disabled' && (effort === 'xhigh' || effort === 'max');
+  const { thinking = mustThink ? undefined : known.thinking } = config;
   const { system, messages } = repairHistory(history, { systemPrompt, startsWithUser: true });
   const { stopSequences = config.stopSequences ?? [] } = options;
   const stops = stopSequences.filter((text) => text.trim() !== '');

@@ -140,6 +140,8 @@ export interface Model {
 }
 const older: Model = { thinking: ['disabled', 'enabled'], thinksByDefault: false, forcedTools: true, prefill: true };
 const newer: Model = { ...older, thinking: ['disabled', 'adaptive', 'enabled'], prefill: false };
+const thoughtful: Model = { ...newer, thinking: ['disabled', 'adaptive'], thinksByDefault: true };
+const alwaysThinking: Model = { ...thoughtful, thinking: ['adaptive'], forcedTools: false };
 const models: Readonly<Record<string, Model>> = {
   'claude-haiku-5-5': {
     thinking: ['disabled', 'adaptive', 'between_tools'],
@@ -162,8 +164,12 @@ const models: Readonly<Record<string, Model>> = {
   'claude-haiku-4-5': older,
   'claude-sonnet-4-5': older,
   'claude-opus-4-5': older,
+  ...Object.fromEntries(['sonnet-4-6', 'opus-4-8', 'opus-4-7', 'opus-4-6'].map((name) => [`claude-${name}`, newer])),
+  'claude-sonnet-5': thoughtful,
+  'claude-opus-5': { ...thoughtful, thinking: ['disabled', 'adaptive', 'enabled'] },
+  'claude-fable-5': { ...alwaysThinking, forcedTools: true },
   ...Object.fromEntries(
-    ['sonnet-5', 'sonnet-4-6', 'opus-5', 'opus-4-8', 'opus-4-7', 'opus-4-6'].map((name) => [`claude-${name}`, newer]),
+    ['fable-5-1', 'fable-5-2', 'mythos-5-1', 'mythos-5-2'].map((name) => [`claude-${name}`, alwaysThinking]),
   ),
 };
 
@@ -236,7 +242,7 @@ export function check(request: HttpRequest): { body: Body; model: Model } {
   if (thinking && !model.thinking.includes(thinking))
     throw invalid(`thinking: "${thinking}" is not supported by ${name}`);
   if (
-    name === 'claude-haiku-5-5' &&
+    /^claude-(haiku-5-5|opus-5)$/.test(name) &&
     thinking === 'disabled' &&
     /^(xhigh|max)$/.test(textMember(body['output_config'], 'effort'))
   ) {
