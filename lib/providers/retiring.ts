@@ -65,10 +65,12 @@ export const omicronAgent: readonly RetiringModel[] = [
   { model: 'gemini-live-2.5-flash-preview', instead: 'gemini-3.8-live' },
 ];
 
-/** Withdrawn from free and developer accounts on 2026-08-16: they get a 404 (console.groq.com/docs/deprecations). */
+/** Withdrawn from free and developer accounts in July and August 2026: a 404 (console.groq.com/docs/deprecations). */
 export const nuLLM: readonly RetiringModel[] = [
   { model: 'llama-3.3-70b-versatile', instead: 'openai/gpt-oss-120b' },
   { model: 'llama-3.1-8b-instant', instead: 'openai/gpt-oss-20b' },
+  { model: 'qwen/qwen3-32b', instead: 'openai/gpt-oss-120b' },
+  { model: 'meta-llama/llama-4-scout-17b-16e-instruct', instead: 'openai/gpt-oss-120b' },
 ];
 
 /** The 5.5 family follows. Source: the vendor's SDK, 1.14.0, `internal/data/deprecated-models`. */

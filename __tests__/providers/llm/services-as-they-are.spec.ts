@@ -4,6 +4,7 @@ import { CompatibleLLM } from '../../../lib/providers/llm/compatible-llm.ts';
 import { MuLLM, type MuLLMConfig } from '../../../lib/providers/llm/mu-llm.ts';
 import { OmicronLLM } from '../../../lib/providers/llm/omicron-llm.ts';
 import { ThetaLLM } from '../../../lib/providers/llm/theta-llm.ts';
+import { XiLLM } from '../../../lib/providers/llm/xi-llm.ts';
 import {
   bodyJson,
   startSandbox,
@@ -89,6 +90,24 @@ describe('language models as they really are', () => {
       Array.from({ length: 3 }, () => ({ output_config: { effort: 'low' }, tool_choice: { type: 'auto' } })),
     );
   });
+
+  const leastEfforts = [
+    ['mistral-small-latest', 'none'],
+    ['mistral-medium-latest', 'none'],
+    ['mistral-medium-3-5', 'none'],
+    ['magistral-medium-latest', 'none'],
+    ['mistral-large-4', 'low'],
+    ['zai-glm-5-3', 'low'],
+    ['mistral-large-latest', ''],
+    ['ministral-8b-latest', ''],
+  ] as const;
+  for (const [model, effort] of leastEfforts) {
+    it(`XiLLM: ${model} is asked for as little reasoning as it takes`, async () => {
+      const llm = await ready(new XiLLM({ ...direct('xi'), model }));
+      expect((await outcomeOf(llm.generate(say('Hello')))).error).toBeUndefined();
+      expect(efforts('xi-llm')).toEqual([effort]);
+    });
+  }
 
   for (const code of ['billing_not_active', 'billing_hard_limit_reached']) {
     it(`ThetaLLM: ${code} is fatal, not "too many requests"`, async () => {

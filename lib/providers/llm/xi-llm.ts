@@ -26,6 +26,12 @@ function callId(id: string): string {
   return (hash(0x811c9dc5) + hash(0x01000193)).slice(-9);
 }
 
+/** The least reasoning of the models that can reason (docs.mistral.ai, Reasoning); the last two kinds always do. */
+const efforts: readonly (readonly [models: RegExp, effort: string])[] = [
+  [/^(mistral-small-(latest|2603)|mistral-medium(-(latest|2604|3[-.]5))?|magistral-(small|medium)-latest)$/, 'none'],
+  [/^(mistral-large-4|zai-glm-(latest|5-3))/, 'low'],
+];
+
 const profile: ChatProfile<XiLLMConfig> = {
   name: 'XiLLM',
   baseUrl: 'https://api.mistral.ai/v1',
@@ -34,14 +40,14 @@ const profile: ChatProfile<XiLLMConfig> = {
   // A tool's result must be followed by the assistant, never by the user.
   toolToUser: ' ',
   callId,
-  reasoningEffort: (model) => (/^mistral-small-(latest|2603)$/.test(model) ? 'none' : undefined),
+  reasoningEffort: (model) => efforts.find(([models]) => models.test(model))?.[1],
   retiring: xiLLM,
 };
 
 /**
  * Mistral chat completions, `https://api.mistral.ai/v1`, https://docs.mistral.ai/api
  *
- * Small models, which can skip reasoning, are asked to.
+ * Models are asked to reason as little as they can.
  */
 export class XiLLM extends ChatLLM<XiLLMConfig> {
   constructor(config: XiLLMConfig, logger?: Logger) {

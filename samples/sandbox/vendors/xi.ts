@@ -5,8 +5,13 @@ import { chatVendor, responseFormat, stop, toolChoice, tools } from './chat-comp
 import type { ChatErrorDetails } from './chat-completions.ts';
 
 const models =
-  /^(mistral-small-(latest|2603)|mistral-medium-latest|mistral-large-(latest|2512|4)|ministral-(3|8|14)b-latest)$/;
-const canThink = /^mistral-small-(latest|2603)$|^mistral-large-4$/;
+  /^(mistral-small-(latest|2603)|mistral-medium-(latest|2604|3[-.]5)|mistral-large-(latest|2512|4(-0)?)|magistral-(small|medium)-latest|ministral-(3|8|14)b-latest|zai-glm-(latest|5-3))$/;
+/** The efforts that models take; others take none. The last two kinds always think. */
+const efforts: readonly (readonly [models: RegExp, efforts: readonly string[]])[] = [
+  [/^(mistral-(small|medium)|magistral)-/, ['none', 'high']],
+  [/^mistral-large-4/, ['low', 'medium', 'high']],
+  [/^zai-glm-/, ['low', 'high', 'max']],
+];
 const callId = /^[a-zA-Z0-9]{9}$/;
 
 function refuse(status: number, why: string, details: ChatErrorDetails = {}): Refusal {
@@ -66,7 +71,7 @@ export const xi: Vendor = chatVendor({
     frequency_penalty: number(-2, 2),
     n: integer(1),
     prediction: object,
-    reasoning_effort: oneOf('none', 'high'),
+    reasoning_effort: oneOf('none', 'low', 'medium', 'high', 'max'),
     prompt_mode: string,
     guardrails: arrayOf(object),
     prompt_cache_key: string,
@@ -78,8 +83,10 @@ export const xi: Vendor = chatVendor({
   checkModel(body) {
     const model = textMember(body, 'model');
     if (!models.test(model)) return refuse(400, `Invalid model: ${model}`, { message: `Invalid model: ${model}` });
-    if (body['reasoning_effort'] !== undefined && !canThink.test(model)) {
-      return refuse(400, `reasoning_effort is not for ${model}`);
+    const effort = body['reasoning_effort'];
+    const allowed = efforts.find(([names]) => names.test(model))?.[1] ?? [];
+    if (typeof effort === 'string' && !allowed.includes(effort)) {
+      return refuse(400, `reasoning_effort ${effort} is not for ${model}`);
     }
     const wrong = problem(body['messages'] as readonly unknown[]);
     return wrong === undefined ? undefined : refuse(400, wrong, { message: wrong });
