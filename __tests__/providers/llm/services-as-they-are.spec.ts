@@ -109,6 +109,20 @@ describe('language models as they really are', () => {
     });
   }
 
+  const geminiEfforts = [
+    ['gemini-3.5-flash-lite', 'minimal'],
+    ['gemini-3.6-flash', 'minimal'],
+    ['gemini-3.8-flash', 'low'],
+    ['gemini-3.1-pro-preview', 'low'],
+  ] as const;
+  for (const [model, effort] of geminiEfforts) {
+    it(`OmicronLLM: ${model} is asked for as little thought as it takes`, async () => {
+      const llm = await ready(new OmicronLLM({ ...direct('omicron'), model }));
+      expect((await outcomeOf(llm.generate(say('Hello')))).error).toBeUndefined();
+      expect(efforts('omicron-llm')).toEqual([effort]);
+    });
+  }
+
   for (const code of ['billing_not_active', 'billing_hard_limit_reached']) {
     it(`ThetaLLM: ${code} is fatal, not "too many requests"`, async () => {
       const body = JSON.stringify({ error: { message: 'Your account is not active.', type: code, param: null, code } });

@@ -21,15 +21,20 @@ export interface OmicronLLMConfig extends ChatConfig {
 /** What the service accepts instead of its signature, on a call made by another model. */
 const unsigned = { google: { thought_signature: 'skip_thought_signature_validator' } };
 
+/** The least reasoning of models that take less than `low` (ai.google.dev, Thinking): 3.7 and 3.8 Flash do not. */
+const efforts: readonly (readonly [models: RegExp, effort: string])[] = [
+  [/^gemini-2\.5-(?!pro)/, 'none'],
+  [/^gemini-3(\.[0-6])?-flash/, 'minimal'],
+];
+
 const profile: ChatProfile<OmicronLLMConfig> = {
   name: 'OmicronLLM',
   baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
   defaultModel: 'gemini-3.8-flash',
   streamOptions: { include_usage: true },
   callExtras: ({ providerExtras }) => ({ extra_content: providerExtras?.['extra_content'] ?? unsigned }),
-  // All 2.5 models except Pro can turn reasoning off; 3.7 and 3.8 reject `minimal`.
   lacks: ['serviceTier', 'cacheKey'],
-  reasoningEffort: (model) => (/^gemini-2\.5-(?!pro)/.test(model) ? 'none' : 'low'),
+  reasoningEffort: (model) => efforts.find(([models]) => models.test(model))?.[1] ?? 'low',
   retiring: omicronLLM,
 };
 

@@ -71,7 +71,11 @@ const vendor: Vendor = chatVendor({
     // Plain 2.5 Flash is answered by 3.5 Flash-Lite.
     if (effort === 'none' && !model.startsWith('gemini-2.5-flash-'))
       return refuse(400, 'Budget 0 is invalid. This model only works in thinking mode.');
-    if (effort === 'minimal' && /^gemini-3\.[78]/.test(model)) return refuse(400, `${model} does not take minimal`);
+    if (effort === 'minimal' && /^gemini-(3\.[78]|.*pro)/.test(model))
+      return refuse(
+        400,
+        'Thinking level MINIMAL is not supported for this model. Please retry with other thinking level.',
+      );
     const unsigned = unsignedCall(body['messages'] as readonly unknown[]);
     if (unsigned === undefined || model.startsWith('gemini-2')) return undefined;
     const message = `Function call is missing a thought_signature in functionCall parts. Function: ${unsigned}`;
