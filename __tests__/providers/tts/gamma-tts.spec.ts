@@ -361,6 +361,8 @@ describe('GammaTTS', () => {
     ['max_character_limit_exceeded', 'configuration', false],
     ['quota_exceeded', 'quota', false],
     ['max_active_conversations', 'rate_limited', true],
+    ['too_many_concurrent_requests', 'rate_limited', true],
+    ['system_busy', 'overloaded', true],
     ['input_timeout_exceeded', 'connection', true],
     ['something_new', 'server', false],
   ];
@@ -384,6 +386,26 @@ describe('GammaTTS', () => {
     expect((await failureOf(speak('Hi.'))).code).toBe('quota');
     expect(service.connections.length).toBe(1);
   });
+
+  const sentences = [
+    [
+      'Maximum simultaneous contexts per WebSocket connection exceeded (5). Please close an existing context',
+      'rate_limited',
+    ],
+    [
+      'Have not received a new text input within the timeout of 20.0 seconds. Streaming input terminated.',
+      'connection',
+    ],
+    ['Too many concurrent requests. Your current subscription is associated with a maximum of 2', 'rate_limited'],
+  ] as const;
+  for (const [reason, code] of sentences) {
+    it(`asks again after a close that says: ${reason.slice(0, 40)}…`, async () => {
+      const { speak, service } = await start({}, (connection) => connection.close(1008, reason));
+      const error = await failureOf(speak('Hi.'));
+      expect([error.code, error.recoverable]).toEqual([code, true]);
+      expect(service.connections.length).toBeGreaterThan(1);
+    });
+  }
 
   it('an unknown 1008 is not retried', async () => {
     const { speak, service } = await start({}, (connection) => connection.close(1008, 'something_new'));

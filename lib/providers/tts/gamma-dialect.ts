@@ -21,6 +21,8 @@ import {
 const errors: Readonly<Record<string, HttpErrorFacts>> = {
   input_timeout_exceeded: { code: 'connection', recoverable: true },
   max_active_conversations: { code: 'rate_limited', recoverable: true },
+  too_many_concurrent_requests: { code: 'rate_limited', recoverable: true },
+  system_busy: { code: 'overloaded', recoverable: true },
   invalid_input_message: { code: 'protocol', recoverable: false },
   invalid_api_key: { code: 'unauthorized', recoverable: false },
   authentication_required: { code: 'unauthorized', recoverable: false },
@@ -29,6 +31,12 @@ const errors: Readonly<Record<string, HttpErrorFacts>> = {
   max_character_limit_exceeded: { code: 'configuration', recoverable: false },
   quota_exceeded: { code: 'quota', recoverable: false },
 };
+/** The error names behind sentences: the reason of a close has no name. */
+const sentences: readonly (readonly [sentence: RegExp, name: string])[] = [
+  [/new text input within the timeout/i, 'input_timeout_exceeded'],
+  [/simultaneous contexts/i, 'max_active_conversations'],
+  [/too many concurrent requests/i, 'too_many_concurrent_requests'],
+];
 /** How the service ends a connection that it refuses: asked again, it refuses again. */
 const policyViolation = 1008;
 
@@ -87,7 +95,8 @@ function errorOf(message: WireObject, { refusal }: WireErrors): VoiceError | und
 
 function factsOf({ status, reason, json }: HttpFailure): HttpErrorFacts | undefined {
   const word = asString(asObject(json)?.['error']) ?? reason ?? '';
-  const name = Object.keys(errors).find((each) => word.includes(each));
+  const name =
+    Object.keys(errors).find((each) => word.includes(each)) ?? sentences.find(([sentence]) => sentence.test(word))?.[1];
   if (name !== undefined) return { ...ownEntry(errors, name), reason: name };
   return status === policyViolation ? { code: 'server', recoverable: false } : undefined;
 }

@@ -109,7 +109,8 @@ class Speaker {
   fail(error: string, why: string, said = why): void {
     for (const { talker } of this.#contexts.values()) talker.clear();
     this.#session.send({ message: said, error, code: 1008 });
-    this.#session.close(1008, '', why);
+    // The reason of a close has room for 123 bytes.
+    this.#session.close(1008, said.slice(0, 123), why);
   }
 
   #withoutContext(body: unknown): void {
@@ -144,7 +145,7 @@ class Speaker {
 
   #open(id: string, body: unknown): Context | undefined {
     if (this.#contexts.size >= mostContexts) {
-      const said = `Maximum simultaneous contexts per WebSocket connection exceeded (${mostContexts}). Please close existing contexts before creating new ones.`;
+      const said = `Maximum simultaneous contexts per WebSocket connection exceeded (${mostContexts}). Please close an existing context before opening a new one.`;
       this.fail('max_active_conversations', `${id} is one context too many`, said);
       return undefined;
     }
