@@ -27,7 +27,12 @@ describeRestTTS({
   wrap: { contentType: 'text/event-stream', part, whole: (bytes) => part(bytes) + last },
   refusals: [
     ...[1013, 1024, 1033].map((code) => ({ status: 200, body: refusal(code), code: 'server', recoverable: true })),
-    ...[1039, 1041].map((code) => ({ status: 200, body: refusal(code), code: 'rate_limited', recoverable: true })),
+    ...[1039, 1041, 2045].map((code) => ({
+      status: 200,
+      body: refusal(code),
+      code: 'rate_limited',
+      recoverable: true,
+    })),
     ...[1028, 1030].map((code) => ({ status: 200, body: refusal(code), code: 'quota' })),
     ...[1027, 1042, 20132].map((code) => ({ status: 200, body: refusal(code), code: 'configuration' })),
     ...[2038, 2061].map((code) => ({ status: 200, body: refusal(code), code: 'forbidden' })),
@@ -45,6 +50,7 @@ describeRestTTS({
     { status: 200, body: refusal(1002, 'rate limit'), code: 'rate_limited', recoverable: true },
     { status: 200, body: refusal(1004, 'login fail'), code: 'unauthorized' },
     { status: 200, body: refusal(2049, 'invalid api key'), code: 'unauthorized' },
+    { status: 200, body: refusal(2056, 'usage limit exceeded'), code: 'quota' },
     { status: 200, body: refusal(1008), code: 'quota' },
     { status: 200, body: refusal(1026), code: 'configuration' },
     { status: 200, body: refusal(2013), code: 'configuration' },

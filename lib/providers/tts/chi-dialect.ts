@@ -19,12 +19,15 @@ const meaning = (
   recoverable: boolean = false,
 ): Record<string, HttpErrorFacts> => Object.fromEntries(codes.map((each) => [each, { code, recoverable }]));
 
-/** What `base_resp.status_code` means, whatever the HTTP status, which is mostly 200. */
+/**
+ * What `base_resp.status_code` means, whatever the HTTP status, which is mostly 200 (platform.minimax.io, Error codes).
+ * 2056 lasts until the plan's next window of five hours.
+ */
 const meanings: Readonly<Record<string, HttpErrorFacts>> = {
   ...meaning([1000, 1001, 1013, 1024, 1033], 'server', true),
-  ...meaning([1002, 1039, 1041], 'rate_limited', true),
+  ...meaning([1002, 1039, 1041, 2045], 'rate_limited', true),
   ...meaning([1004, 2049], 'unauthorized'),
-  ...meaning([1008, 1028, 1030], 'quota'),
+  ...meaning([1008, 1028, 1030, 2056], 'quota'),
   ...meaning([1026, 1027, 1042, 2013, 20132], 'configuration'),
   ...meaning([2038, 2042, 2061], 'forbidden'),
 };
