@@ -71,11 +71,14 @@ export interface NativeSTTConfig {
   readonly interimResults?: boolean;
   /** Maximum alternatives of a final result; all but the best are in its `metadata.alternatives`. Default: 1. */
   readonly maxAlternatives?: number;
-  /** Whether the audio must stay on the device; Chrome 139 with an installed language, else an error. Default: the browser's choice. */
+  /**
+   * Whether the audio must stay on the device; Chrome 139 and Firefox 160 with an installed language, else an error.
+   * Default: the browser's choice.
+   */
   readonly processLocally?: boolean;
   /** Phrases to expect; Chrome 142, elsewhere ignored. */
   readonly phrases?: readonly NativePhrase[];
-  /** A track to use instead of the microphone, such as an echo-cancelled one; Chrome 135, elsewhere ignored. */
+  /** A track to use instead of the microphone, such as an echo-cancelled one; Chrome 135 and Firefox 160, elsewhere ignored. */
   readonly track?: MediaStreamTrack;
   /** Whether to stop listening while NativeTTS speaks, as there is no echo cancellation. Default: true. */
   readonly halfDuplex?: boolean;

@@ -183,7 +183,7 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
 
   protected override onInitialize(): void {
     if (!nativeRecognizer()) {
-      const message = `${this.name} needs a browser with speech recognition, such as Chrome, Edge or Safari; elsewhere use AlphaSTT`;
+      const message = `${this.name} needs a browser with speech recognition, such as Chrome, Edge, Safari or Firefox 160; elsewhere use AlphaSTT`;
       throw this.error(message, { code: 'configuration' });
     }
     this.assertConfig();
