@@ -1,17 +1,13 @@
 export * from './types.ts';
-export { containerOf, rawFormat, takes } from './accepted.ts';
+export { containerOf, describeFormat, describeFormats, firstOf, rawFormat, sameFormat, takes } from './accepted.ts';
 export {
   bytesForMs,
   bytesPerMs,
   bytesPerSample,
   canResample,
-  describeFormat,
-  describeFormats,
   durationMs,
-  firstOf,
   frameBytes,
   isPcmLike,
-  sameFormat,
   silence,
   silenceByte,
   type PcmFormat,

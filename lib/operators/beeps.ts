@@ -1,7 +1,8 @@
 import type { OperatorFunction } from 'rxjs';
 import { BeepDetector, type Beep, type BeepOptions } from '../audio/beep-detector.ts';
 import { channelOf } from '../audio/channels.ts';
-import { describeFormat, frameBytes, isPcmLike, sameFormat } from '../audio/formats.ts';
+import { describeFormat, sameFormat } from '../audio/accepted.ts';
+import { frameBytes, isPcmLike } from '../audio/formats.ts';
 import { PcmCarry } from '../audio/pcm-carry.ts';
 import { decodeSamples } from '../audio/samples.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';

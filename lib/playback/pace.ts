@@ -1,5 +1,6 @@
 import { asyncScheduler, Observable, takeWhile, type MonoTypeOperatorFunction, type SchedulerLike } from 'rxjs';
-import { describeFormat, durationMs, isPcmLike } from '../audio/formats.ts';
+import { describeFormat } from '../audio/accepted.ts';
+import { durationMs, isPcmLike } from '../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
 import { Fifo } from '../stream/fifo.ts';

@@ -1,5 +1,6 @@
 import type { Observer, Subject } from 'rxjs';
-import { describeFormat, durationMs, frameBytes, sameFormat } from '../audio/formats.ts';
+import { describeFormat, sameFormat } from '../audio/accepted.ts';
+import { durationMs, frameBytes } from '../audio/formats.ts';
 import { isConvertible } from '../audio/negotiate.ts';
 import { createTranscoder, type Transcoder } from '../audio/transcoder.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';

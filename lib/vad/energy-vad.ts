@@ -1,4 +1,5 @@
-import { durationMs, frameBytes, isPcmLike, sameFormat } from '../audio/formats.ts';
+import { sameFormat } from '../audio/accepted.ts';
+import { durationMs, frameBytes, isPcmLike } from '../audio/formats.ts';
 import { FrameSplitter } from '../audio/frame-splitter.ts';
 import { decodeSamples, toFloat32 } from '../audio/samples.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';

@@ -1,6 +1,6 @@
 import { filter, map, ReplaySubject, Subject, type Observable } from 'rxjs';
-import { takes } from '../../audio/accepted.ts';
-import { describeFormat, describeFormats, durationMs, sameFormat } from '../../audio/formats.ts';
+import { describeFormat, describeFormats, sameFormat, takes } from '../../audio/accepted.ts';
+import { durationMs } from '../../audio/formats.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { configProblem } from '../../core/config-rule.ts';
 import { oncePerKind } from '../../core/guard.ts';

@@ -14,8 +14,8 @@ import {
   type ObservableInput,
   type Subscription,
 } from 'rxjs';
-import { takes } from '../../audio/accepted.ts';
-import { bytesForMs, describeFormat, firstOf } from '../../audio/formats.ts';
+import { describeFormat, firstOf, takes } from '../../audio/accepted.ts';
+import { bytesForMs } from '../../audio/formats.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { VoiceError } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/guard.ts';

@@ -19,7 +19,8 @@ import {
   switchMap,
   tap,
 } from 'rxjs';
-import { firstOf, isPcmLike } from '../../audio/formats.ts';
+import { firstOf } from '../../audio/accepted.ts';
+import { isPcmLike } from '../../audio/formats.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { VoiceError } from '../../core/errors.ts';
 import type { ConnectionEvent, SpeechEvent, STTProvider, TranscriptionResult } from '../../core/roles.ts';

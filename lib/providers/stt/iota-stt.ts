@@ -1,5 +1,5 @@
 import { defer, forkJoin, map, of, type Observable } from 'rxjs';
-import { describeFormat } from '../../audio/formats.ts';
+import { describeFormat } from '../../audio/accepted.ts';
 import type { AudioEncoding, AudioFormat } from '../../audio/types.ts';
 import { encodeBase64 } from '../../core/base64.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';

@@ -10,7 +10,8 @@ import {
   tap,
   throwError,
 } from 'rxjs';
-import { bytesForMs, describeFormat, sameFormat } from '../../audio/formats.ts';
+import { describeFormat, sameFormat } from '../../audio/accepted.ts';
+import { bytesForMs } from '../../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import type { VoiceError } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/guard.ts';

@@ -1,7 +1,7 @@
 import type { OperatorFunction } from 'rxjs';
 import { concatBytes } from '../../audio/concat.ts';
-import { rawFormat } from '../../audio/accepted.ts';
-import { durationMs, frameBytes, isPcmLike, sameFormat } from '../../audio/formats.ts';
+import { rawFormat, sameFormat } from '../../audio/accepted.ts';
+import { durationMs, frameBytes, isPcmLike } from '../../audio/formats.ts';
 import { PcmCarry } from '../../audio/pcm-carry.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import { WavReader } from '../../audio/wav-reader.ts';

@@ -1,5 +1,6 @@
 import { concat, defer, from, ignoreElements, merge, NEVER, type Observable } from 'rxjs';
-import { isPcmLike, sameFormat, silence } from '../../audio/formats.ts';
+import { sameFormat } from '../../audio/accepted.ts';
+import { isPcmLike, silence } from '../../audio/formats.ts';
 import type { AudioChunk, AudioFormat } from '../../audio/types.ts';
 import type { InputProvider, OutputProvider, PlaybackEvent } from '../../core/roles.ts';
 import { casesOfAll, casesOfWork } from './cases.ts';
