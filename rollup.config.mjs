@@ -200,6 +200,8 @@ const within = {
   'playback/processors': 'playback/audio-context',
   'playback/resource': 'playback/audio-context',
   'providers/agent/tools-problem': 'providers/agent/streaming-agent',
+  'providers/stt/live-audio': 'providers/stt/batch-stt',
+  'providers/stt/recordings': 'providers/stt/recording-runner',
 };
 
 const placed = new Map();

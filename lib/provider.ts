@@ -60,7 +60,7 @@ export { CallProvider } from './providers/platform/call-provider.ts';
 export { MeetingInput } from './providers/platform/meeting-input.ts';
 export type { PhoneConfig } from './providers/platform/phone-provider.ts';
 export { BatchSTT, type Transcription } from './providers/stt/batch-stt.ts';
-export type { Recording, RecordingLimits } from './providers/stt/recordings.ts';
+export type { Recording, RecordingLimits } from './providers/stt/live-audio.ts';
 export type { StreamingSTTConfig } from './providers/stt/streaming-stt-config.ts';
 export { StreamingSTT } from './providers/stt/streaming-stt.ts';
 export type { STTHost, STTService } from './providers/stt/stt-service.ts';

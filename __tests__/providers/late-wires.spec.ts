@@ -1,5 +1,7 @@
+import { NEVER } from 'rxjs';
 import { OnDemand } from '../../lib/core/on-demand.ts';
 import type { RemoteProvider } from '../../lib/core/remote-provider.ts';
+import { BatchSTT } from '../../lib/providers/stt/batch-stt.ts';
 import { StreamingSTT } from '../../lib/providers/stt/streaming-stt.ts';
 import type { STTDialect } from '../../lib/providers/stt/stt-wire.ts';
 import { RemoteTTS } from '../../lib/providers/tts/remote-tts.ts';
@@ -35,14 +37,32 @@ const hearing: STTDialect<object, undefined> = { start: () => undefined, read: {
 const service = { baseUrl: 'https://service.example', rules: () => ({}) };
 const voice = { ...service, format: () => pcm };
 
-class Voice extends RemoteTTS<object> {}
 const config = { proxyUrl: 'http://127.0.0.1:9' };
 
+class Voice extends RemoteTTS<object> {}
+class Recorded extends BatchSTT<object> {
+  readonly name = 'Late';
+  readonly accepts = [];
+  protected readonly defaultBaseUrl = service.baseUrl;
+  protected readonly limits = { bytes: 1, ms: 1, liveMs: 1 };
+  protected override readonly recognize = () => NEVER;
+  readonly #loading: Loading;
+
+  constructor(loading: Loading) {
+    super(config);
+    this.#loading = loading;
+  }
+
+  protected override load(): Promise<void> {
+    return loaded(this.name, this.#loading, undefined);
+  }
+}
 const kinds: Record<string, Late> = {
   'a voice by requests': (loading) =>
     new Voice(byRequests({ ...voice, name: 'Late', load: (name) => loaded(name, loading, byRequest) }), config),
   'a voice on a socket': (loading) =>
     new Voice(overSocket({ ...voice, name: 'Late', load: (name) => loaded(name, loading, bySocket) }), config),
+  'a service of whole recordings': (loading) => new Recorded(loading),
   'a service that hears': (loading) =>
     new StreamingSTT(
       {

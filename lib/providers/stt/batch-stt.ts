@@ -1,38 +1,18 @@
-import {
-  catchError,
-  concatMap,
-  defer,
-  EMPTY,
-  lastValueFrom,
-  map,
-  NEVER,
-  Subject,
-  switchMap,
-  takeUntil,
-  tap,
-  type Observable,
-  type ObservableInput,
-  type Subscription,
-} from 'rxjs';
+import { defer, EMPTY, map, NEVER, Subject, takeUntil, tap, type Observable, type ObservableInput } from 'rxjs';
 import { describeFormat, firstOf, takes } from '../../audio/accepted.ts';
 import { bytesForMs } from '../../audio/formats.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { VoiceError } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/guard.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import { RemoteProvider, type RemoteConfig } from '../../core/remote-provider.ts';
 import type { SpeechEvent, STTProvider, TranscriptionResult } from '../../core/roles.ts';
 import { awaitable, started } from '../../stream/awaitable.ts';
-import { keepConnections, warmConnection } from '../../transport/http.ts';
-import { isBlob, lengthOf, LiveAudio, recordingOf, type Recording, type RecordingLimits } from './recordings.ts';
+import { isBlob, LiveAudio, type Recording, type RecordingLimits } from './live-audio.ts';
+import type { RecordingRunner } from './recording-runner.ts';
 
 /** The result of a recording: an Observable that can be awaited. */
 export type Transcription = Observable<TranscriptionResult> & PromiseLike<TranscriptionResult>;
-
-/** A queue of recordings, and the end of the last one's result. */
-interface Session {
-  readonly recordings$: Subject<Recording>;
-  readonly ended: Promise<unknown>;
-}
 
 /**
  * Base of providers that transcribe whole recordings, with one final result each. Live audio up to each `finalize()` is
@@ -54,8 +34,8 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
   #count: number = 0;
   #format: AudioMetadata | undefined;
   readonly #live = new LiveAudio();
-  #session: Session | undefined;
-  #connections: Subscription | undefined;
+  /** What sends recordings: from `initialize()` on. */
+  #runner: RecordingRunner | undefined;
 
   /** One final result per recording. Hot. */
   get transcripts$(): Observable<TranscriptionResult> {
@@ -79,36 +59,31 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
   /** Starts sending recordings, beginning with audio that arrived earlier. */
   connect(): Promise<void> {
     this.assertReady('connect');
-    this.#session ??= this.#open();
+    this.#runner?.open();
     return Promise.resolve();
   }
 
   /** Sends the remaining audio and waits for all results. */
   async disconnect(): Promise<void> {
-    const session = this.#session;
-    if (!session) return;
     if (this.#live.length > 0) this.finalize();
-    this.#session = undefined;
-    session.recordings$.complete();
-    await session.ended;
+    await this.#runner?.end();
   }
 
   /** Adds audio to the recording; one that reaches the maximum length is sent. */
   sendAudio({ data, metadata }: AudioChunk): void {
     if (metadata && !this.#format && !this.#configure(metadata)) return;
-    if (!this.config.fetch && this.#live.length === 0 && this.isReady()) warmConnection(this.resolveUrl(''));
+    if (this.#live.length === 0) this.#runner?.warm();
     this.#live.push(data);
     const { bytes, liveMs } = this.limits;
     if (this.#live.length < Math.min(bytes, bytesForMs(liveMs, this.#liveFormat))) return;
-    if (this.#session) this.finalize();
+    if (this.#runner?.isOpen) this.finalize();
     // Without a session, the newest audio matters most.
     else this.#live.dropOldest();
   }
 
   /** Sends the audio since the last call as one recording. */
   finalize(): void {
-    if (!this.#session) return;
-    this.#session.recordings$.next({ data: this.#live.take(), metadata: this.#liveFormat });
+    if (this.#runner?.isOpen) this.#runner.send({ data: this.#live.take(), metadata: this.#liveFormat });
   }
 
   /**
@@ -119,11 +94,9 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
   transcribe(audio$: Blob | ObservableInput<AudioChunk>): Transcription {
     const result$ = defer(() => {
       this.assertReady('transcribe');
-      const whole$ = recordingOf(audio$, this.#liveFormat, (bytes) => bytes <= this.limits.bytes || this.#tooLong());
-      return whole$.pipe(
-        switchMap((whole) => this.#result(whole)),
-        takeUntil(this.aborted$('was disposed before the result arrived')),
-      );
+      // What is ready has loaded it.
+      const transcribed$ = this.#runner?.transcribe(audio$, this.#liveFormat) ?? EMPTY;
+      return transcribed$.pipe(takeUntil(this.aborted$('was disposed before the result arrived')));
     });
     return awaitable(isBlob(audio$) ? started(result$, (error) => this.report(VoiceError.from(error))) : result$);
   }
@@ -131,17 +104,30 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
   /** Sends one recording and emits its result. */
   protected abstract recognize(recording: Recording): Observable<Omit<TranscriptionResult, 'utteranceId'>>;
 
-  protected override onInitialize(_signal: AbortSignal): Promise<void> | void {
+  /** Loads what `recognize()` needs, while `initialize()` loads what sends recordings. Default: nothing. */
+  protected load(): Promise<void> | void {}
+
+  protected override async onInitialize(signal: AbortSignal): Promise<void> {
     this.assertAuth();
     this.assertConfig();
-    const url = this.resolveUrl('');
-    this.#connections = keepConnections();
-    if (!this.config.fetch) warmConnection(url);
+    // Report a bad address now, not at the first recording.
+    this.resolveUrl('');
+    const code = new OnDemand(this.name, () => import('./recording-runner.ts'));
+    const [{ RecordingRunner }] = await Promise.all([code.load(), this.load()]);
+    signal.throwIfAborted();
+    this.#runner = new RecordingRunner({
+      limits: this.limits,
+      address: () => (this.config.fetch ? undefined : this.resolveUrl('')),
+      result$: (recording) => this.#recognized(recording),
+      report: (error) => this.report(error),
+      tooLong: () => this.#tooLong(),
+      disposing$: this.disposing$,
+    });
   }
 
   protected override onDispose(): Promise<void> | void {
-    this.#connections?.unsubscribe();
-    this.#session = undefined;
+    this.#runner?.close();
+    this.#runner = undefined;
     this.#live.clear();
   }
 
@@ -159,28 +145,8 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
     return this.#format ?? firstOf(this.accepts);
   }
 
-  #open(): Session {
-    const recordings$ = new Subject<Recording>();
-    const results$ = recordings$.pipe(
-      concatMap((recording) =>
-        this.#result(recording).pipe(
-          catchError((error: unknown) => {
-            this.report(VoiceError.from(error));
-            return EMPTY;
-          }),
-        ),
-      ),
-      takeUntil(this.disposing$),
-    );
-    return { recordings$, ended: lastValueFrom(results$, { defaultValue: undefined }) };
-  }
-
-  #result(recording: Recording): Observable<TranscriptionResult> {
-    return defer(() => {
-      const { ms, bytes } = this.limits;
-      if ((lengthOf(recording) ?? 0) > ms || recording.data.length > bytes) this.#tooLong();
-      return this.recognize(recording);
-    }).pipe(
+  #recognized(recording: Recording): Observable<TranscriptionResult> {
+    return this.recognize(recording).pipe(
       map((result) => ({ ...result, utteranceId: `${this.name}-${++this.#count}` })),
       tap((result) => this.#transcripts$.next(result)),
     );

@@ -1,5 +1,4 @@
 import { endWith, from, ignoreElements, map, tap, type Observable, type ObservableInput } from 'rxjs';
-import { joinBytes } from '../../audio/concat.ts';
 import { containerOf } from '../../audio/accepted.ts';
 import { bytesForMs, durationMs, isPcmLike } from '../../audio/formats.ts';
 import { rmsLevel } from '../../audio/levels.ts';
@@ -7,64 +6,12 @@ import { decodeSamples } from '../../audio/samples.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import { encodeWav, parseWavHeader } from '../../audio/wav-header.ts';
 import { fromInput } from '../../stream/bridge.ts';
-
-/** A complete recording. */
-export interface Recording {
-  /** The bytes of the file, or of the samples. */
-  readonly data: Uint8Array<ArrayBuffer>;
-  /** The format; `undefined` for a file with a header. */
-  readonly metadata: AudioMetadata | undefined;
-}
+import { isBlob, LiveAudio, type Recording } from './live-audio.ts';
 
 /** A part of a recording, which is a recording too. */
 export interface RecordingPart extends Recording {
   /** Where it starts in the whole, in milliseconds. */
   readonly startMs: number;
-}
-
-/** Limits on a service's recordings. */
-export interface RecordingLimits {
-  /** Most bytes. */
-  readonly bytes: number;
-  /** Longest uncompressed audio, in milliseconds. */
-  readonly ms: number;
-  /** Most live audio in one recording, in milliseconds. */
-  readonly liveMs: number;
-}
-
-/** Live audio being collected into a recording. */
-export class LiveAudio {
-  #chunks: Uint8Array<ArrayBuffer>[] = [];
-  #length: number = 0;
-
-  /** Bytes so far. */
-  get length(): number {
-    return this.#length;
-  }
-
-  /** Adds a chunk. */
-  push(data: Uint8Array<ArrayBuffer>): void {
-    this.#chunks.push(data);
-    this.#length += data.length;
-  }
-
-  /** Drops the oldest chunk. */
-  dropOldest(): void {
-    this.#length -= this.#chunks.shift()?.length ?? 0;
-  }
-
-  /** Returns all of it and starts the next recording. */
-  take(): Uint8Array<ArrayBuffer> {
-    const data = joinBytes(this.#chunks);
-    this.clear();
-    return data;
-  }
-
-  /** Drops all of it. */
-  clear(): void {
-    this.#chunks = [];
-    this.#length = 0;
-  }
 }
 
 /**
@@ -92,11 +39,6 @@ export function recordingOf(
     endWith(undefined),
     map(() => ({ data: audio.take(), metadata: metadata ?? usual })),
   );
-}
-
-/** Whether a recording is a file. */
-export function isBlob(audio$: Blob | ObservableInput<AudioChunk>): audio$ is Blob {
-  return 'arrayBuffer' in audio$;
 }
 
 /** How long an uncompressed recording is, in milliseconds; `undefined` for others. */
