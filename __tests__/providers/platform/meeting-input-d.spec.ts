@@ -242,6 +242,18 @@ describe('MeetingInputD', () => {
     });
   }
 
+  it('follows a stream after all that it was told of too early, or with a wrong address', async () => {
+    const clock = new TestClock();
+    const input = new Faked({ ...app, scheduler: clock });
+    await fails(input.connect(target));
+    await input.initialize();
+    await fails(input.connect({ ...target, serverUrl: 'rtms' }));
+    const connected = input.connect(target).catch(() => undefined);
+    await until(() => input.sockets.all.length === 1);
+    await input.dispose();
+    await connected;
+  });
+
   it('takes the first of several addresses, and audio from the address for all where there is no other', async () => {
     const { input, socket, clock, leave } = await listening();
     input.connect({ ...target, serverUrl: 'wss://a.example.com/s, wss://b.example.com/s' }).catch(() => undefined);

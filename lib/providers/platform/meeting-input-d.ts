@@ -1,22 +1,14 @@
-import { asyncScheduler, EMPTY, ReplaySubject, Subject, Subscription, tap, type Observable } from 'rxjs';
-import { frameBytes } from '../../audio/formats.ts';
+import { ReplaySubject, Subject, type Observable } from 'rxjs';
 import type { AudioMetadata } from '../../audio/types.ts';
 import type { BackoffOptions } from '../../stream/backoff.ts';
-import { decodeBase64 } from '../../core/base64.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
-import type { MeetingPerson } from '../../core/calls.ts';
-import { asNumber, asObject, asString, type WireObject } from '../../core/guard.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import type { RemoteConfig } from '../../core/remote-provider.ts';
 import type { ConnectionEvent } from '../../core/roles.ts';
-import { SpeakerMixer } from '../../playback/speaker-mixer.ts';
-import { merge } from '../../stream/merge.ts';
 import type { ReconnectingSocketOptions } from '../../transport/reconnecting-socket.ts';
-import { hexOf, hmacSha256 } from './hmac.ts';
-import { MeetingInput, type SpeakerAudio } from './meeting-input.ts';
-import { languageCode, languageTag } from './meeting-languages-d.ts';
-import { MeetingStreamD, type MeetingStreamDEvent } from './meeting-stream-d.ts';
+import { MeetingInput, type MeetingEnd, type SpeakerAudio } from './meeting-input.ts';
+import { languageCode } from './meeting-languages-d.ts';
 import type { MeetingStreamState } from './meeting-words-d.ts';
-import { aheadOfTime, Timeline } from './timeline.ts';
 
 /** Configuration of {@link MeetingInputD}. */
 export interface MeetingInputDConfig extends Pick<RemoteConfig, 'allowInsecure' | 'connectTimeoutMs' | 'scheduler'> {
@@ -75,23 +67,17 @@ export interface MeetingTarget {
   readonly serverUrl: string;
 }
 
-/** Hz, in the order of the platform's codes. */
-const sampleRates: readonly number[] = [8000, 16000, 32000, 48000];
-
 const rules: Readonly<Record<string, ConfigRule>> = {
   clientId: { type: 'text', required: true },
   clientSecret: { type: 'text', required: true },
   dataOpt: { oneOf: ['mixed', 'per-participant'] },
-  sampleRate: { oneOf: sampleRates },
+  sampleRate: { oneOf: [8000, 16000, 32000, 48000] },
   sendRateMs: { oneOf: Array.from({ length: 50 }, (_, index) => (index + 1) * 20) },
   bufferData: { type: 'boolean' },
   fillGaps: { type: 'boolean' },
   transcript: { type: 'boolean' },
   transcriptLanguage: { type: 'text' },
 };
-
-/** Times from here on are microseconds, which some of the platform's servers send: the year 5138 in milliseconds. */
-const microseconds = 1e14;
 
 /**
  * Zoom Realtime Media Streams (RTMS): audio and transcript of a meeting, webinar, session or engagement, receive-only.
@@ -100,35 +86,35 @@ const microseconds = 1e14;
  */
 export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
   readonly name = 'MeetingInputD';
-  readonly #speakerAudio$ = new Subject<SpeakerAudio>();
-  readonly #transcript$ = new Subject<MeetingTranscript>();
-  readonly #streamState$ = new ReplaySubject<MeetingStreamState>(1);
-  readonly #connection$ = new ReplaySubject<ConnectionEvent>(1);
-  #stream: MeetingStreamD | undefined;
+  readonly #streams = {
+    speakerAudio$: new Subject<SpeakerAudio>(),
+    transcript$: new Subject<MeetingTranscript>(),
+    streamState$: new ReplaySubject<MeetingStreamState>(1),
+    connection$: new ReplaySubject<ConnectionEvent>(1),
+  };
+  /** Loads what follows a stream. */
+  readonly #code = new OnDemand('MeetingInputD', () => import('./meeting-follower-d.ts'));
   #connecting: { readonly rtmsStreamId: string; readonly promise: Promise<void> } | undefined;
-  #mixer: SpeakerMixer | undefined;
-  #following: Subscription = Subscription.EMPTY;
-  #timeline: Timeline | undefined;
-  #originMs: number | undefined;
+  #follower: { close(): Promise<void> } | undefined;
 
   /** Each participant's audio, with `dataOpt: 'per-participant'`. Hot. */
   get speakerAudio$(): Observable<SpeakerAudio> {
-    return this.handOut('speakerAudio$', this.#speakerAudio$);
+    return this.handOut('speakerAudio$', this.#streams.speakerAudio$);
   }
 
   /** What was said, as the platform transcribed it and by whom, with `transcript: true`. Hot. */
   get transcript$(): Observable<MeetingTranscript> {
-    return this.handOut('transcript$', this.#transcript$);
+    return this.handOut('transcript$', this.#streams.transcript$);
   }
 
   /** The platform's name for the state of the stream. Hot; replays the latest value. */
   get streamState$(): Observable<MeetingStreamState> {
-    return this.handOut('streamState$', this.#streamState$);
+    return this.handOut('streamState$', this.#streams.streamState$);
   }
 
   /** State of the signaling socket. Hot; replays the latest value. */
   get connection$(): Observable<ConnectionEvent> {
-    return this.handOut('connection$', this.#connection$);
+    return this.handOut('connection$', this.#streams.connection$);
   }
 
   override getMetadata(): AudioMetadata {
@@ -158,16 +144,12 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
    * @throws VoiceError when the platform refuses, or when another stream is already being followed.
    */
   connect(target: MeetingTarget): Promise<void> {
-    const { rtmsStreamId } = target;
-    if (this.#connecting?.rtmsStreamId === rtmsStreamId) return this.#connecting.promise;
-    const promise = this.#connect(target);
-    if (!this.#connecting) this.#connecting = { rtmsStreamId, promise };
-    return promise;
+    return this.#connecting?.rtmsStreamId === target.rtmsStreamId ? this.#connecting.promise : this.#connect(target);
   }
 
   /** Ends the stream, also at the platform. */
   async disconnect(): Promise<void> {
-    await this.#stream?.close();
+    await this.#follower?.close();
   }
 
   /** Signs the handshakes. */
@@ -184,8 +166,9 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
     return isKnown ? undefined : `the platform does not transcribe the transcriptLanguage ${transcriptLanguage}`;
   }
 
-  protected override onInitialize(): void {
+  protected override async onInitialize(): Promise<void> {
     this.assertConfig();
+    await this.#code.load();
   }
 
   protected override async onDispose(): Promise<void> {
@@ -199,167 +182,47 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
   }
 
   async #connect(target: MeetingTarget): Promise<void> {
-    const { meetingUuid, rtmsStreamId, serverUrl } = target;
     this.assertReady('connect');
     if (this.#connecting) {
       throw this.error(`${this.name} already follows another stream: use one provider per stream`, {
         code: 'not_ready',
       });
     }
-    const { clientId, clientSecret, bufferData = false, reconnect } = this.config;
-    const { dataOpt = 'mixed', sendRateMs = 20 } = this.config;
-    const metadata = this.getMetadata();
+    const connecting = { rtmsStreamId: target.rtmsStreamId, promise: this.#follow(target) };
+    this.#connecting = connecting;
     try {
-      const url = this.#addressOf(serverUrl);
-      const secret = await this.freshCredential(clientSecret);
-      const signature = hexOf(await hmacSha256(secret, `${clientId},${meetingUuid},${rtmsStreamId}`));
-      this.assertReady('connect');
-      const stream = new MeetingStreamD({
-        url,
-        identity: identityOf(target),
-        rtmsStreamId,
-        bufferData,
-        reconnect,
-        signature: await this.freshCredential(signature),
-        audio: {
-          content_type: 2,
-          sample_rate: sampleRates.indexOf(metadata.sampleRate),
-          channel: 1,
-          codec: 1,
-          data_opt: dataOpt === 'mixed' ? 1 : 2,
-          send_rate: sendRateMs,
-        },
-        transcript: this.#transcriptParameters(),
-        transport: this.transportOptions,
-        error: (message, options) => this.error(`${this.name}: ${message}`, options),
-        sockets: this.socketOptions(),
-      });
-      this.#follow(stream, metadata);
-      await stream.open();
+      await connecting.promise;
     } catch (error) {
-      this.#connecting = undefined;
+      if (this.#connecting === connecting) this.#connecting = undefined;
       throw error;
     }
   }
 
-  #transcriptParameters(): WireObject | undefined {
-    const { transcript, transcriptLanguage: language } = this.config;
-    if (!transcript) return undefined;
-    const src_language = language === undefined ? undefined : languageCode(language);
-    return { content_type: 5, ...(src_language !== undefined && { src_language, enable_lid: false }) };
-  }
-
-  #addressOf(serverUrl: string): URL {
-    const [address = ''] = serverUrl.split(',');
-    if (!URL.canParse(address.trim())) {
-      throw this.error(`${this.name}: serverUrl is not an absolute URL`, { code: 'configuration' });
-    }
-    const url = new URL(address.trim());
-    this.assertSecure(url);
-    return url;
-  }
-
-  #follow(stream: MeetingStreamD, metadata: AudioMetadata): void {
-    const { dataOpt, fillGaps = false, scheduler = asyncScheduler } = this.config;
-    this.begin();
-    this.#stream = stream;
-    this.#originMs = undefined;
-    this.#timeline = new Timeline(metadata, fillGaps && { scheduler, onAhead: () => this.warn(aheadOfTime) });
-    this.#mixer = dataOpt === 'per-participant' ? new SpeakerMixer({ metadata, scheduler }) : undefined;
-    const mixed$ = this.#mixer?.mixed$ ?? EMPTY;
-    this.#following = merge(
-      stream.errors$.pipe(tap((error) => this.report(error))),
-      stream.connection$.pipe(tap((event) => this.#connection$.next(event))),
-      stream.events$.pipe(tap((event) => this.#onEvent(event, metadata))),
-      mixed$.pipe(tap((chunk) => this.capture.push(chunk))),
-    ).subscribe();
-  }
-
-  #onEvent(event: MeetingStreamDEvent, metadata: AudioMetadata): void {
-    switch (event.type) {
-      case 'audio':
-        this.#hear(event.content, metadata);
-        break;
-      case 'transcript':
-        this.#read(event.content);
-        break;
-      case 'state':
-        this.#streamState$.next(event.state);
-        break;
-      case 'speaker':
-      case 'joined':
-      case 'left':
-        this.follow(event);
-        break;
-      case 'ended': {
-        const { reason, detail } = event;
-        this.#stream = undefined;
-        this.#connecting = undefined;
-        this.#mixer?.stop();
-        this.#following.unsubscribe();
-        if (reason !== 'lost') this.#connection$.next({ type: 'closed' });
-        this.end({ reason, ...(detail && { detail }) });
-      }
-    }
-  }
-
-  #hear(content: unknown, metadata: AudioMetadata): void {
-    const message = asObject(content) ?? { data: content };
-    const { data, timestamp } = message;
-    const bytes = decodeBase64(asString(data) ?? '%');
-    if (!bytes?.length) {
-      this.warn('audio that is not base64');
-      return;
-    }
-    const stampMs = asNumber(timestamp);
-    if (stampMs !== undefined) this.#originMs ??= stampMs;
-    const atMs = stampMs === undefined ? undefined : stampMs - (this.#originMs ?? 0);
-    const whole = bytes.subarray(0, bytes.length - (bytes.length % frameBytes(metadata)));
-    if (!this.#mixer) {
-      for (const chunk of this.#timeline?.place(whole, atMs) ?? []) this.capture.push(chunk);
-      return;
-    }
-    const speaker = speakerOf(message);
-    const chunk = { data: whole, metadata, ...(atMs !== undefined && { timestamp: atMs }) };
-    this.#speakerAudio$.next({ ...speaker, chunk });
-    if (!this.#mixer.push(speaker.userId, whole)) this.warn('audio that arrives faster than real time');
-  }
-
-  #read(content: unknown): void {
-    const message = asObject(content) ?? {};
-    const text = asString(message['data'])?.trim();
-    if (text === undefined) {
-      this.warn('a transcript without text');
-      return;
-    }
-    if (text === '') return;
-    const language = languageTag(asNumber(message['language']));
-    const startMs = millisecondsOf(message['start_time']);
-    const endMs = millisecondsOf(message['end_time']);
-    this.#transcript$.next({
-      ...speakerOf(message),
-      text,
-      ...(language !== undefined && { language }),
-      ...(startMs !== undefined && { startMs }),
-      ...(endMs !== undefined && { endMs }),
+  async #follow(target: MeetingTarget): Promise<void> {
+    // As initialize() has loaded it.
+    const { MeetingFollowerD } = await this.#code.load();
+    const follower = new MeetingFollowerD(this.config, this.getMetadata(), {
+      streams: this.#streams,
+      transport: this.transportOptions,
+      sockets: this.socketOptions(),
+      masked: (credential) => this.freshCredential(credential),
+      assertReady: () => this.assertReady('connect'),
+      assertSecure: (url) => this.assertSecure(url),
+      error: (message, options) => this.error(`${this.name}: ${message}`, options),
+      report: (error) => this.report(error),
+      warn: this.warn,
+      begin: () => this.begin(),
+      hear: (chunk) => this.capture.push(chunk),
+      follow: (event) => this.follow(event),
+      end: (end) => this.#ended(end),
     });
+    this.#follower = follower;
+    await follower.open(target);
   }
-}
 
-/** What names the meeting, session or engagement in the handshakes. */
-function identityOf({ meetingUuid, sessionId, engagementId }: MeetingTarget): WireObject {
-  if (engagementId !== undefined) return { engagement_id: engagementId };
-  return { meeting_uuid: meetingUuid, ...(sessionId !== undefined && { session_id: sessionId }) };
-}
-
-/** Who said something; in an engagement, the channel of the call. */
-function speakerOf({ user_id, user_name, channel_id }: WireObject): MeetingPerson {
-  const userName = asString(user_name);
-  const userId = asString(user_id) ?? asNumber(user_id) ?? asString(channel_id) ?? asNumber(channel_id) ?? 0;
-  return { userId: String(userId), ...(userName && { userName }) };
-}
-
-function millisecondsOf(time: unknown): number | undefined {
-  const value = asNumber(time);
-  return value !== undefined && value >= microseconds ? value / 1_000 : value;
+  #ended(end: MeetingEnd): void {
+    this.#follower = undefined;
+    this.#connecting = undefined;
+    this.end(end);
+  }
 }
