@@ -4,7 +4,7 @@ import type {
   MeetingCallLike,
   MeetingCallPackages,
 } from '../../lib/providers/platform/meeting-call-packages.ts';
-import { callStates } from '../../lib/providers/platform/meeting-call-f.ts';
+import { callStates } from '../../lib/providers/platform/meeting-call-session.ts';
 import type * as Calling from './node_modules/@azure/communication-calling/types/communication-calling.js';
 import type * as Common from './node_modules/@azure/communication-common/dist/esm/index.js';
 

@@ -1,31 +1,24 @@
-import {
-  asyncScheduler,
-  BehaviorSubject,
-  distinctUntilChanged,
-  filter,
-  ignoreElements,
-  lastValueFrom,
-  map,
-  ReplaySubject,
-  Subscription,
-  tap,
-} from 'rxjs';
-import { catchError, EMPTY, merge, startWith, type Observable } from 'rxjs';
+import { BehaviorSubject, distinctUntilChanged, filter, map, merge, ReplaySubject, type Observable } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import { ContextOutput, type ContextOutputConfig } from '../../playback/context-output.ts';
 import { capturedFormat } from '../../playback/media-track.ts';
 import type { CallStateChange } from '../../core/calls.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
-import { messageOf, type VoiceErrorCode, type VoiceErrorOptions } from '../../core/errors.ts';
-import { asNumber } from '../../core/guard.ts';
+import type { VoiceErrorOptions } from '../../core/errors.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import type { ProviderRole } from '../../core/roles.ts';
 import { CallInput } from './call-input.ts';
-import { listenTo } from './listenable.ts';
-import { hearMeeting, isOwnVoice, keepOwnVoice } from './meeting-call-audio.ts';
 import { loadMeetingCallPackages } from './meeting-call-packages.ts';
-import type { LocalAudioStreamLike, MeetingCallLike, MeetingCallPackages } from './meeting-call-packages.ts';
-import { leave, locatorOf, placeProblem, type MeetingCallParts, type MeetingPlace } from './meeting-call-session.ts';
+import type { MeetingCallLike, MeetingCallPackages } from './meeting-call-packages.ts';
+import type {
+  MeetingCallSession,
+  MeetingCallState,
+  MeetingCallStateChange,
+  MeetingPlace,
+} from './meeting-call-session.ts';
 import type { MeetingEnd } from './meeting-input.ts';
+
+export type { MeetingCallState, MeetingCallStateChange } from './meeting-call-session.ts';
 
 /** Configuration of {@link MeetingCallF}. */
 export interface MeetingCallFConfig extends ContextOutputConfig, MeetingPlace {
@@ -36,17 +29,6 @@ export interface MeetingCallFConfig extends ContextOutputConfig, MeetingPlace {
   readonly token: string | (() => Promise<string>);
   /** The agent's name in the meeting. Default: none. */
   readonly displayName?: string;
-}
-
-/** State of a call. */
-export type MeetingCallState = 'InLobby' | 'Connected' | 'Disconnected';
-
-/** A state of a call, with the platform's own name for it. */
-export interface MeetingCallStateChange {
-  /** `InLobby` until admitted, then `Connected` (also while on hold), then `Disconnected`. */
-  readonly state: MeetingCallState;
-  /** The platform's own name: `None`, `Connecting`, `Ringing`, `InLobby`, `EarlyMedia`, `Connected`, `LocalHold`, … */
-  readonly raw: string;
 }
 
 const rules: Readonly<Record<string, ConfigRule>> = {
@@ -65,40 +47,19 @@ const heldStates: Readonly<Record<string, 'ringing' | 'held' | undefined>> = {
   RemoteHold: 'held',
 };
 
-/** The platform's ten states. */
-export const callStates: Readonly<Record<string, MeetingCallState>> = {
-  None: 'InLobby',
-  Connecting: 'InLobby',
-  Ringing: 'InLobby',
-  EarlyMedia: 'InLobby',
-  InLobby: 'InLobby',
-  Connected: 'Connected',
-  LocalHold: 'Connected',
-  RemoteHold: 'Connected',
-  Disconnecting: 'Disconnected',
-  Disconnected: 'Disconnected',
-};
-
-/** Why a call ended, by the service's subcodes. */
-const endings: Readonly<Record<number, string>> = {
-  5829: 'the meeting is not open',
-  5854: 'someone in the meeting turned it away from the lobby',
-  5855: 'nobody let it in from the lobby',
-};
-
-/** What the service rejects before a call begins, by subcode. */
-const refusals: Readonly<Record<number, string>> = {
-  40210: 'the meetingLink is not valid',
-  40228: 'this identity is already used by another call agent: dispose that one or use another identity',
-  40234: 'the token could not be renewed',
-  40235: 'the token has expired',
-  44109: 'the token is empty',
-  44113: 'the token lacks the scope voip',
-};
-
 /** Sample rate of the audio, in Hz. */
 const sampleRate = 16_000;
 const elsewhere = 'a phone provider';
+
+const names = ['meetingLink', 'meetingId', 'groupId', 'roomId'] as const;
+
+/** What is wrong with the choice of a meeting, as a sentence; `undefined` if nothing. */
+function placeProblem(place: MeetingPlace): string | undefined {
+  const given = names.filter((name) => place[name]);
+  if (given.length === 0) return 'meetingLink is missing, or a meetingId, groupId or roomId';
+  if (given.length > 1) return `${given.join(' and ')} name a meeting each: set one of them`;
+  return place.passcode && !place.meetingId ? 'passcode belongs to a meetingId' : undefined;
+}
 
 /**
  * Microsoft Teams meetings as a guest, through Azure Communication Services (`@azure/communication-calling`, 1.13.1 or
@@ -128,12 +89,9 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
     ),
     this.#input.end$.pipe(map(({ reason }) => ({ state: 'ended', reason }) as const)),
   ).pipe(distinctUntilChanged((before, after) => before.state === after.state));
-  #call: MeetingCallLike | undefined;
-  #parts: MeetingCallParts | undefined;
-  #leaving: Promise<void> | undefined;
-  #local: LocalAudioStreamLike | undefined;
+  /** The call: from `initialize()` on. */
+  #session: MeetingCallSession | undefined;
   #destination: MediaStreamAudioDestinationNode | undefined;
-  #work: Subscription = new Subscription();
 
   /** The meeting's audio, mixed, without the agent's own voice, from `start()` on. Completes with the call. Hot. */
   get audio$(): Observable<AudioChunk> {
@@ -163,7 +121,7 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
    * audio and its end are this provider's.
    */
   getCall(): MeetingCallLike | undefined {
-    return this.#call;
+    return this.#session?.call;
   }
 
   /**
@@ -173,16 +131,8 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
    * the meeting does not allow it.
    */
   async unmute(): Promise<void> {
-    const call = this.#call;
-    if (!call) throw this.error(`${this.name}: there is no call`, { code: 'not_ready' });
-    if (!isOwnVoice(call, this.#local)) {
-      throw this.error(`${this.name}: the meeting would hear the microphone instead of the agent`, { code: 'device' });
-    }
-    try {
-      await call.unmute();
-    } catch (cause) {
-      throw this.error(`${this.name}: the meeting does not let the agent unmute itself`, { code: 'forbidden', cause });
-    }
+    if (!this.#session) throw this.error(`${this.name}: there is no call`, { code: 'not_ready' });
+    await this.#session.unmute();
   }
 
   /** The end of the call, once. Hot; replayed to late subscribers. */
@@ -221,9 +171,7 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
     this.#destination = new MediaStreamAudioDestinationNode(context, { channelCount: 1 });
     node.connect(this.#destination);
     // The audio context was replaced: the meeting now hears the new one.
-    this.#local
-      ?.setMediaStream(this.#destination.stream)
-      .catch((cause: unknown) => this.#complain(messageOf(cause), { code: 'device', recoverable: true, cause }));
+    this.#session?.speakWith(this.#destination.stream);
   }
 
   protected override configProblem(): string | undefined {
@@ -234,45 +182,36 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {
     this.assertConfig();
-    const { token, displayName } = this.config;
-    const { calling, common } = await this.importPackages();
+    const code = new OnDemand(this.name, () => import('./meeting-call-session.ts'));
+    const [packages, { MeetingCallSession }] = await Promise.all([this.importPackages(), code.load()]);
     await super.onInitialize(signal);
     signal.throwIfAborted();
-    this.#work = new Subscription();
     this.#input.begin();
-    const { AzureCommunicationTokenCredential: Credential } = common;
-    const credential =
-      typeof token === 'string'
-        ? new Credential(token)
-        : new Credential({ tokenRefresher: () => token(), refreshProactively: true });
-    this.#parts = { credential };
+    const { workletUrl, scheduler } = this.config;
+    this.#session = new MeetingCallSession({
+      context: { provider: this.name, elsewhere, workletUrl },
+      ...{ sampleRate, scheduler, logger: this.logger, callState$: this.#callState$, muted$: this.#muted$ },
+      error: (problem, options) => this.error(`${this.name}: ${problem}`, options),
+      complain: (problem, options) => this.#complain(problem, options),
+      hear: (chunk) => this.#input.capture.push(chunk),
+      tell: (event) => this.tell(event),
+      ended: (end) => this.#ended(end),
+    });
     try {
-      const client = new calling.CallClient();
-      const agent = await client.createCallAgent(credential, { ...(displayName && { displayName }) });
-      this.#parts = { credential, agent };
-      signal.throwIfAborted();
       if (!this.#destination) throw this.error(`${this.name} has no audio context`, { code: 'internal' });
-      const local = new calling.LocalAudioStream(this.#destination.stream);
-      const audioOptions = { muted: false, localAudioStreams: [local] };
-      this.#local = local;
-      const call = agent.join(locatorOf(this.config), { audioOptions });
-      this.#parts = { credential, agent, call };
-      this.#follow(call, local);
+      await this.#session.join(packages, this.config, this.#destination.stream, signal);
     } catch (cause) {
-      this.#local = undefined;
       void super.onDispose();
-      await this.#leave();
-      const refusal = refusalOf(cause);
-      throw refusal ? this.error(`${this.name}: ${refusal.why}`, { code: refusal.code }) : cause;
+      throw cause;
     }
   }
 
   protected override async onDispose(): Promise<void> {
-    this.#end({ reason: 'left' });
+    this.#session?.end({ reason: 'left' });
     this.#input.capture.stop();
     void super.onDispose();
     this.#destination = undefined;
-    await this.#leaving;
+    await this.#session?.left;
   }
 
   /** @internal */
@@ -280,115 +219,13 @@ export class MeetingCallF extends ContextOutput<MeetingCallFConfig> {
     return loadMeetingCallPackages(this.name);
   }
 
-  #follow(call: MeetingCallLike, local: LocalAudioStreamLike): void {
-    const { workletUrl, scheduler = asyncScheduler } = this.config;
-    this.#call = call;
-    const state$ = listenTo(call, 'stateChanged').pipe(
-      startWith(undefined),
-      tap(() => this.#onState(call)),
-    );
-    const muted$ = listenTo(call, 'isMutedChanged').pipe(
-      startWith(undefined),
-      tap(() => this.#onMuted(call, local)),
-    );
-    const voice$ = keepOwnVoice(call, local).pipe(
-      tap(() =>
-        this.#complain('the meeting would hear the microphone instead of the agent: the call is muted', {
-          code: 'device',
-        }),
-      ),
-      catchError((cause: unknown) => {
-        this.#complain('the microphone cannot be kept out of the meeting: leaving the call', { code: 'device', cause });
-        this.#end({ reason: 'left', detail: 'the meeting would have heard the microphone' });
-        return EMPTY;
-      }),
-    );
-    const meeting$ = hearMeeting(call, {
-      provider: this.name,
-      elsewhere,
-      workletUrl,
-      scheduler,
-      hz: sampleRate,
-      onChunk: (chunk) => this.#input.capture.push(chunk),
-      onDevice: (event) => this.tell(event),
-      onForbidden: (cause) =>
-        this.#complain('the service gives no raw audio of this meeting', { code: 'forbidden', cause }),
-      onUnready: (cause) => this.logger.debug(`${this.name}: ${messageOf(cause)}`),
-    });
-    const work$ = merge(muted$, voice$, meeting$, state$).pipe(ignoreElements());
-    this.#work.add(
-      work$.subscribe({
-        error: (cause: unknown) => {
-          this.#complain('the call cannot be followed: leaving it', { code: 'device', cause });
-          this.#end({ reason: 'left', detail: messageOf(cause) });
-        },
-      }),
-    );
-  }
-
-  #onMuted(call: MeetingCallLike, local: LocalAudioStreamLike): void {
-    const wasMuted = this.#muted$.value;
-    this.#muted$.next(call.isMuted);
-    // A mute that keeps the microphone out is reported as such.
-    if (!call.isMuted || wasMuted || !isOwnVoice(call, local)) return;
-    this.#complain('someone in the meeting has muted the agent, and nobody hears it: call unmute()', {
-      code: 'device',
-      recoverable: true,
-    });
-  }
-
-  #onState(call: MeetingCallLike): void {
-    const raw = call.state;
-    this.#callState$.next({ state: callStates[raw] ?? 'InLobby', raw });
-    if (raw !== 'Disconnected' || call !== this.#call) return;
-    const { code = 0, subCode = 0 } = call.callEndReason ?? {};
-    const detail = endingOf({ code, subCode });
-    if (detail !== undefined) {
-      this.#complain(`the call has ended: ${detail} (${code}/${subCode})`, { code: 'connection', status: code });
-    }
-    this.#end({ reason: 'ended', ...(detail !== undefined && { detail }) });
-  }
-
-  #end(end: MeetingEnd): void {
-    const call = this.#call;
-    if (!call) return;
-    this.#call = undefined;
-    this.#local = undefined;
-    this.#leaving = this.#leave();
-    if (end.reason === 'left') this.#callState$.next({ state: 'Disconnected', raw: 'Disconnected' });
+  #ended(end: MeetingEnd): void {
     this.#input.end(end);
     super.stop();
     this.#input.capture.end();
   }
 
-  /** Stops following the call; resolves when the package's objects are released. */
-  #leave(): Promise<void> {
-    const { scheduler = asyncScheduler } = this.config;
-    const parts = this.#parts;
-    this.#parts = undefined;
-    this.#work.unsubscribe();
-    this.#muted$.next(false);
-    return parts ? lastValueFrom(leave(parts, scheduler), { defaultValue: undefined }) : Promise.resolve();
-  }
-
   #complain(problem: string, options: Omit<VoiceErrorOptions, 'provider'>): void {
     this.report(this.error(`${this.name}: ${problem}`, options));
   }
-}
-
-/** Why a call ended; `undefined` for a normal end. */
-function endingOf({ code, subCode = 0 }: { code: number; subCode?: number }): string | undefined {
-  return endings[subCode] ?? (code === 0 && subCode === 0 ? undefined : `code ${code}, subcode ${subCode}`);
-}
-
-/**
- * The package's error in our words, since its own may quote the token. `undefined` for an error that is not the
- * package's.
- */
-function refusalOf(cause: unknown): { why: string; code: VoiceErrorCode } | undefined {
-  const subCode = asNumber(typeof cause === 'object' && cause !== null ? Reflect.get(cause, 'subCode') : undefined);
-  if (subCode === undefined) return undefined;
-  const isCredential = (subCode >= 44_100 && subCode < 44_120) || subCode === 40_234 || subCode === 40_235;
-  const unknown = isCredential ? 'the token was rejected' : 'the service rejected the call';
-  return { why: `${refusals[subCode] ?? unknown} (${subCode})`, code: isCredential ? 'unauthorized' : 'configuration' };
 }
