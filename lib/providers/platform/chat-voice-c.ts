@@ -1,38 +1,17 @@
-import {
-  asyncScheduler,
-  distinctUntilChanged,
-  EMPTY,
-  filter,
-  finalize,
-  map,
-  mergeMap,
-  type Observable,
-  of,
-  type SchedulerLike,
-  startWith,
-  Subject,
-  Subscription,
-  switchMap,
-  tap,
-} from 'rxjs';
+import { asyncScheduler, type Observable, type SchedulerLike, Subject } from 'rxjs';
 import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
-import { messageOf } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import { LatePlayout } from '../../playback/late-playout.ts';
-import { SpeakerMixer } from '../../playback/speaker-mixer.ts';
-import { merge } from '../../stream/merge.ts';
-import { patientTimer } from '../../stream/patient-timer.ts';
 import { CallProvider } from './call-provider.ts';
-import { ChatVoicePlayer, decodeMember } from './chat-voice-audio.ts';
 import {
   type ChatVoicePackages,
   loadChatVoicePackages,
   opusOptions,
   type VoiceConnectionLike,
 } from './chat-voice-packages.ts';
-import { listenTo } from './listenable.ts';
 import type { SpeakerAudio } from './meeting-input.ts';
 import { wholeFrame } from './whole-frame.ts';
 
@@ -70,6 +49,14 @@ export interface SpeakingMember {
   readonly isSpeaking: boolean;
 }
 
+/** A call on a connection. */
+interface VoiceCall {
+  start(): void;
+  write(frame: Uint8Array<ArrayBuffer>): void;
+  clear(): void;
+  close(): void;
+}
+
 const rules: Readonly<Record<string, ConfigRule>> = {
   silenceMs: { min: 100, max: 60_000 },
   leadMs: { min: 0, max: 1000 },
@@ -80,13 +67,6 @@ const rules: Readonly<Record<string, ConfigRule>> = {
 const frameMs = 20;
 const stereo: AudioMetadata = { encoding: 'linear16', sampleRate: 48_000, channels: 2, bitDepth: 16 };
 const mono: AudioMetadata = { ...stereo, channels: 1 };
-
-/** Members decoded at the same time; opusscript has memory for 18 codecs per process. */
-const maxVoices = 64;
-const maxScriptVoices = 16;
-
-/** `AfterSilence` of the package's `EndBehaviorType`. */
-const afterSilence = 1;
 
 /**
  * Discord voice channels through `@discordjs/voice` (0.19.1 or later): hears the members, mixed for speech-to-text and
@@ -102,24 +82,20 @@ export class ChatVoiceC extends CallProvider<ChatVoiceCConfig, ChatVoiceEnd> {
   readonly #speakerAudio$ = new Subject<SpeakerAudio>();
   readonly #speaking$ = new Subject<SpeakingMember>();
   readonly #scheduler: SchedulerLike;
-  readonly #mixer: SpeakerMixer;
-  /** Members being decoded. */
-  readonly #voices = new Set<string>();
   readonly #warn = oncePerKind((problem) => this.#complain('protocol', problem));
-  #packages: ChatVoicePackages | undefined;
+  /** Makes a call on a connection: from `initialize()` on. */
+  #callOn: ((connection: VoiceConnectionLike) => VoiceCall) | undefined;
   #connection: VoiceConnectionLike | undefined;
-  #player: ChatVoicePlayer | undefined;
-  #call: Subscription = Subscription.EMPTY;
+  #call: VoiceCall | undefined;
 
   constructor(config: ChatVoiceCConfig = {}, logger?: Logger) {
     super(config, logger);
     const { leadMs = 60, scheduler = asyncScheduler } = config;
     this.#scheduler = scheduler;
-    this.#mixer = new SpeakerMixer({ metadata: mono, scheduler });
     this.playout = new LatePlayout(
       {
-        write: ({ data }) => this.#player?.write(wholeFrame(data, stereo, frameMs)),
-        clear: () => this.#player?.clear(),
+        write: ({ data }) => this.#call?.write(wholeFrame(data, stereo, frameMs)),
+        clear: () => this.#call?.clear(),
       },
       { format: stereo, frameMs, leadMs, held: true, scheduler },
     );
@@ -179,13 +155,24 @@ export class ChatVoiceC extends CallProvider<ChatVoiceCConfig, ChatVoiceEnd> {
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {
     await super.onInitialize(signal);
-    this.#packages = await this.importPackages();
+    const code = new OnDemand(this.name, () => import('./chat-voice-call.ts'));
+    const [packages, { ChatVoiceCall }] = await Promise.all([this.importPackages(), code.load()]);
     try {
-      new this.#packages.opus.Decoder(opusOptions).destroy();
+      new packages.opus.Decoder(opusOptions).destroy();
     } catch (cause) {
       const message = `${this.name} needs an Opus codec: npm install @discordjs/opus (native) or opusscript@0.0.8`;
       throw this.error(message, { code: 'missing_package', cause });
     }
+    this.#callOn = (connection) =>
+      new ChatVoiceCall({
+        ...{ scheduler: this.#scheduler, packages, connection, format: mono, warn: this.#warn },
+        ...{ speakerAudio$: this.#speakerAudio$, speaking$: this.#speaking$ },
+        config: () => this.config,
+        complain: (code, problem) => this.#complain(code, problem),
+        hear: (chunk) => this.capture.push(chunk),
+        ready: () => this.playout.release(),
+        end: (end) => this.#end(end),
+      });
     this.#wire();
   }
 
@@ -198,139 +185,23 @@ export class ChatVoiceC extends CallProvider<ChatVoiceCConfig, ChatVoiceEnd> {
     return loadChatVoicePackages(this.name);
   }
 
-  /** Wires up what is there: `initialize()` loads the packages, `attach()` gives the connection. */
+  /** Wires up what is there: `initialize()` loads the code and the packages, `attach()` gives the connection. */
   #wire(): void {
-    const connection = this.#connection;
-    const packages = this.#packages;
-    if (!connection || !packages || this.#player) return;
-    const { reconnectMs = 5000, connectTimeoutMs = 20_000 } = this.config;
-    const scheduler = this.#scheduler;
-    const failed = (problem: string): void => this.#complain('internal', problem);
-    const player = new ChatVoicePlayer({ packages, connection, failed, scheduler });
-    const call = new Subscription(() => {
-      player.close();
-      this.#mixer.stop();
-    });
-    this.#player = player;
-    this.#call = call;
-    const { speaking } = connection.receiver;
-    const members$ = merge(
-      listenTo<string>(speaking, 'start').pipe(
-        filter((userId) => this.#isHeard(userId)),
-        mergeMap((userId) => this.#hear(connection, packages, userId)),
-      ),
-      listenTo<string>(speaking, 'end').pipe(
-        filter((userId) => this.#isHeard(userId)),
-        tap((userId) => this.#speaking$.next({ userId, isSpeaking: false })),
-      ),
-      this.#mixer.mixed$.pipe(tap((chunk) => this.capture.push(chunk))),
-    );
-    const connection$ = merge(
-      listenTo(connection, 'error').pipe(
-        tap((error) => this.#complain('connection', `the connection failed: ${messageOf(error)}`)),
-      ),
-      watchConnection(connection, { reconnectMs, connectTimeoutMs, scheduler }).pipe(
-        tap((turn) => this.#onTurn(turn, connection)),
-      ),
-    );
-    call.add(merge(members$, connection$).subscribe());
-  }
-
-  #onTurn(turn: ChatVoiceTurn, { state: { closeCode } }: VoiceConnectionLike): void {
-    if (turn === 'ready') this.playout.release();
-    else if (turn !== 'late') this.#end({ reason: turn, ...(closeCode !== undefined && { closeCode }) });
-    else {
-      const causes = 'does the bot have the intent GuildVoiceStates, and @discordjs/voice 0.19.1 or later?';
-      this.#complain('connection', `the connection is not ready: ${causes}`);
-    }
-  }
-
-  #isHeard(userId: string): boolean {
-    const { listensTo } = this.config;
-    if (typeof listensTo !== 'function') return listensTo?.includes(userId) ?? true;
-    try {
-      return listensTo(userId);
-    } catch (cause) {
-      this.#complain('internal', `listensTo failed: ${messageOf(cause)}`);
-      return false;
-    }
-  }
-
-  /** Starts decoding a member who was silent. */
-  #hear(
-    connection: VoiceConnectionLike,
-    { opus: { Decoder } }: ChatVoicePackages,
-    userId: string,
-  ): Observable<unknown> {
-    const { silenceMs = 1000 } = this.config;
-    const most = Decoder.type === 'opusscript' ? maxScriptVoices : maxVoices;
-    const isNew = !this.#voices.has(userId);
-    if (isNew && this.#voices.size >= most)
-      this.#warn(`more than ${most} members are speaking: the others are not heard`);
-    this.#speaking$.next({ userId, isSpeaking: true });
-    if (!isNew || this.#voices.size >= most) return EMPTY;
-    this.#voices.add(userId);
-    const end = { behavior: afterSilence, duration: silenceMs };
-    return decodeMember(connection.receiver.subscribe(userId, { end }), Decoder, this.#warn).pipe(
-      tap((data) => {
-        this.#speakerAudio$.next({ userId, chunk: { data, metadata: mono } });
-        if (!this.#mixer.push(userId, data)) this.#warn('a member sends audio faster than real time');
-      }),
-      finalize(() => this.#voices.delete(userId)),
-    );
+    if (!this.#connection || this.#call) return;
+    this.#call = this.#callOn?.(this.#connection);
+    // It may end at once.
+    this.#call?.start();
   }
 
   #end(end: ChatVoiceEnd): void {
     if (!this.#connection) return;
     this.#connection = undefined;
-    this.#call.unsubscribe();
-    this.#player = undefined;
+    this.#call?.close();
+    this.#call = undefined;
     this.end(end);
   }
 
   #complain(code: 'connection' | 'internal' | 'protocol', problem: string): void {
     this.report(this.error(`${this.name}: ${problem}`, { code, recoverable: true }));
   }
-}
-
-/** What happens to a connection: `late` when it takes so long to become ready that someone should check why. */
-type ChatVoiceTurn = 'ready' | 'late' | 'destroyed' | 'disconnected';
-
-/** How long to wait for a connection. */
-interface ChatVoicePatience {
-  /** How long it may stay disconnected, in milliseconds. */
-  readonly reconnectMs: number;
-  /** How long it may take to become ready, at first or again, in milliseconds. */
-  readonly connectTimeoutMs: number;
-  readonly scheduler: SchedulerLike;
-}
-
-/**
- * Watches a connection. The package resumes and rejoins by itself, endlessly even where that is hopeless (a wrong
- * token, missing encryption): `late` reports it, however often it restarts. Only a `disconnected` connection needs
- * someone to act: the application has `reconnectMs` to rejoin. Cold.
- */
-function watchConnection(
-  connection: VoiceConnectionLike,
-  { reconnectMs, connectTimeoutMs, scheduler }: ChatVoicePatience,
-): Observable<ChatVoiceTurn> {
-  const status$ = listenTo(connection, 'stateChange').pipe(
-    startWith(undefined),
-    map(() => connection.state.status),
-    distinctUntilChanged(),
-  );
-  const late$ = patientTimer(connectTimeoutMs, scheduler).pipe(map(() => 'late' as const));
-  const givenUp$ = patientTimer(reconnectMs, scheduler).pipe(map(() => 'disconnected' as const));
-  const ready$ = status$.pipe(
-    map((status) => status === 'ready'),
-    distinctUntilChanged(),
-    switchMap((isReady) => (isReady ? of('ready' as const) : late$)),
-  );
-  const ended$ = status$.pipe(
-    switchMap((status) => {
-      if (status === 'destroyed') return of('destroyed' as const);
-      return status === 'disconnected' ? givenUp$ : EMPTY;
-    }),
-  );
-  return merge(ready$, ended$);
 }
