@@ -23,7 +23,8 @@ import {
   type NativeRecognitionEvents,
 } from './native-recognition.ts';
 import { patientTimer } from '../../stream/patient-timer.ts';
-import type { NativeResults } from './native-results.ts';
+import { isAndroid } from '../../playback/native-voice.ts';
+import { NativeResults } from './native-results.ts';
 
 /** Most failed sessions in a row; the first pause between them and the longest, in milliseconds. */
 const maxFailures = 5;
@@ -112,18 +113,19 @@ export class NativeSessions {
   readonly #listener: NativeListener;
   #recognition: NativeRecognition | undefined;
   #takesPhrases = true;
+  #utterances = 0;
 
   /** @param config - Read by each session. */
-  constructor(
-    config: () => NativeSTTConfig,
-    scheduler: SchedulerLike,
-    results: NativeResults,
-    listener: NativeListener,
-  ) {
+  constructor(config: () => NativeSTTConfig, scheduler: SchedulerLike, listener: NativeListener) {
     this.#config = config;
     this.#scheduler = scheduler;
-    this.#results = results;
     this.#listener = listener;
+    this.#results = new NativeResults({
+      language: () => config().language ?? 'en-US',
+      distrustsFinals: isAndroid(),
+      now: () => scheduler.now(),
+      newId: () => `native-${++this.#utterances}`,
+    });
   }
 
   /** Listens until unsubscribed; fails when retrying is pointless. */
@@ -142,6 +144,11 @@ export class NativeSessions {
         }),
       );
     });
+  }
+
+  /** Promotes pending words to final: no session follows. */
+  end(): void {
+    this.#tell(this.#results.endSession());
   }
 
   /** Asks the session for the final result so far. */
@@ -194,7 +201,7 @@ export class NativeSessions {
       subscriber.add(() => {
         quiet.unsubscribe();
         this.#recognition = undefined;
-        this.#tell(this.#results.endSession());
+        this.end();
         this.#listener.voice(false);
         recognition.abort();
       });

@@ -14,15 +14,15 @@ import {
   takeUntil,
   type Observable,
   type ObservableInput,
-  type SchedulerLike,
 } from 'rxjs';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { microphonePermission, type MicrophonePermission } from '../../playback/microphone-permission.ts';
-import { isAndroid, nativeVoiceSpeaks$ } from '../../playback/native-voice.ts';
+import { nativeVoiceSpeaks$ } from '../../playback/native-voice.ts';
 import { fromInput } from '../../stream/bridge.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
 import { VoiceError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import { Provider } from '../../core/provider.ts';
 import type {
   InputProvider,
@@ -34,8 +34,7 @@ import type {
 } from '../../core/roles.ts';
 import { merge } from '../../stream/merge.ts';
 import { nativeRecognizer } from './native-recognition.ts';
-import { NativeResults } from './native-results.ts';
-import { NativeSessions, type NativeSTTConfig } from './native-sessions.ts';
+import type { NativeSessions, NativeSTTConfig } from './native-sessions.ts';
 
 export type { NativeSTTConfig } from './native-sessions.ts';
 
@@ -66,29 +65,17 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
   readonly #transcripts$ = new Subject<TranscriptionResult>();
   readonly #speech$ = new Subject<SpeechEvent>();
   readonly #permission$ = microphonePermission();
-  readonly #results: NativeResults;
   #connected: Promise<void> | undefined;
   #session = new Subscription();
-  readonly #sessions: NativeSessions;
+  /** What listens: from `initialize()` on. */
+  #sessions: NativeSessions | undefined;
   #isSpeaking = false;
   #isPaused = false;
   readonly #changes$ = new Subject<void>();
   readonly #restarts$ = new Subject<void>();
-  #utterances = 0;
 
   constructor(config: NativeSTTConfig = {}, logger?: Logger) {
     super(config, logger);
-    this.#results = new NativeResults({
-      language: () => this.config.language ?? 'en-US',
-      distrustsFinals: isAndroid(),
-      now: () => this.#scheduler.now(),
-      newId: () => `native-${++this.#utterances}`,
-    });
-    this.#sessions = new NativeSessions(() => this.config, this.#scheduler, this.#results, {
-      voice: (isSpeaking) => this.#speak(isSpeaking),
-      result: (result) => this.#emit(result),
-      error: (message, options) => this.error(`${this.name}: ${message}`, options),
-    });
   }
 
   /** Results, with one final for each utterance. Hot. */
@@ -157,7 +144,7 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
 
   /** Asks the browser for the final result so far; listening continues. */
   finalize(): void {
-    this.#sessions.finalize();
+    this.#sessions?.finalize();
   }
 
   /** Listens to the microphone for as long as `audio$` lasts, ignoring its audio. Cold. */
@@ -181,12 +168,18 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
     return configProblem(this.config, rules);
   }
 
-  protected override onInitialize(): void {
+  protected override async onInitialize(): Promise<void> {
     if (!nativeRecognizer()) {
       const message = `${this.name} needs a browser with speech recognition, such as Chrome, Edge, Safari or Firefox 160; elsewhere use AlphaSTT`;
       throw this.error(message, { code: 'configuration' });
     }
     this.assertConfig();
+    const { NativeSessions } = await new OnDemand(this.name, () => import('./native-sessions.ts')).load();
+    this.#sessions ??= new NativeSessions(() => this.config, this.config.scheduler ?? asyncScheduler, {
+      voice: (isSpeaking) => this.#speak(isSpeaking),
+      result: (result) => this.#emit(result),
+      error: (message, options) => this.error(`${this.name}: ${message}`, options),
+    });
   }
 
   /** A session's settings are fixed: the next one has the new ones, at once. */
@@ -198,10 +191,6 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
     await this.disconnect();
   }
 
-  get #scheduler(): SchedulerLike {
-    return this.config.scheduler ?? asyncScheduler;
-  }
-
   #connect(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.assertReady('connect');
@@ -210,7 +199,7 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
       this.#session = session;
       this.#isPaused = false;
       session.add(() => {
-        this.#emit(this.#results.endSession());
+        this.#sessions?.end();
         reject(this.error(`${this.name} was stopped first`, { code: 'aborted' }));
       });
       const started = (): void => {
@@ -222,7 +211,8 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
           .pipe(
             startWith(undefined),
             switchMap(() => this.#wanted$()),
-            switchMap((wanted) => (wanted ? this.#sessions.listen$(started) : EMPTY)),
+            // What is ready has loaded it.
+            switchMap((wanted) => (wanted ? this.#sessions?.listen$(started) : undefined) ?? EMPTY),
           )
           .subscribe({
             error: (cause: unknown) => {
@@ -252,8 +242,7 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
     this.#speech$.next({ type: isSpeaking ? 'started' : 'ended' });
   }
 
-  #emit(result: TranscriptionResult | undefined): void {
-    if (!result) return;
+  #emit(result: TranscriptionResult): void {
     this.#transcripts$.next(result);
     if (result.utteranceComplete) this.#speak(false);
   }
