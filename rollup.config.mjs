@@ -114,10 +114,13 @@ const command = {
   },
 };
 
-/** Small files that pages load anyway are behind one: a page that uses one of them gets all. */
+/** Small files that pages load anyway, and what few use, are behind one: a page that uses one of them gets all. */
 const behindOne = {
   core: /^(?:core|stream)\//,
   audio: /^audio\/(?:channels|accepted|concat|formats|frame-splitter|levels|pcm-carry)\.js$/,
+  conversation: /^conversation\/(?:agent|model)-conversation\.js$/,
+  playback: /^playback\/(?:playout|speaker-mixer)\.js$/,
+  providers: /^providers\/(?:stt\/stt-wire|tts\/sockets\/by-id)\.js$/,
 };
 function behindOf(file) {
   const [one] = Object.keys(behindOne).filter((each) => behindOne[each].test(file));
@@ -196,12 +199,20 @@ const whole = ['testing', 'evaluation', 'nats'];
 
 /** Small files that stand in one which is loaded wherever they are. */
 const within = {
+  'conversation/event-bus': 'conversation/commands',
+  'conversation/said': 'conversation/output-lock',
+  'core/request-id': 'providers/tts/utterance',
   'playback/late-playout': 'playback/paced-output',
   'playback/processors': 'playback/audio-context',
   'playback/resource': 'playback/audio-context',
   'providers/agent/tools-problem': 'providers/agent/streaming-agent',
+  'providers/platform/platform-socket': 'providers/platform/phone-line',
   'providers/stt/live-audio': 'providers/stt/batch-stt',
   'providers/stt/recordings': 'providers/stt/recording-runner',
+  'providers/tts/sockets/spoken-text': 'providers/tts/sockets/speech-step',
+  'providers/tts/wire-errors': 'providers/tts/utterance',
+  'proxy/refusal': 'proxy/upstream',
+  'stream/select': 'conversation/commands',
 };
 
 const placed = new Map();

@@ -3,17 +3,27 @@ import { mixChannels } from '../../audio/channels.ts';
 import { int16Bytes, int16View } from '../../audio/samples.ts';
 import { messageOf } from '../../core/errors.ts';
 import { merge } from '../../stream/merge.ts';
-import {
-  type AudioPlayerLike,
-  type ChatVoicePackages,
-  opusOptions,
-  type OpusTransformLike,
-  type OpusTransformType,
-  type PacketStreamLike,
-  silencePacket,
-  type VoiceConnectionLike,
+import type {
+  AudioPlayerLike,
+  ChatVoicePackages,
+  OpusOptions,
+  OpusTransformLike,
+  OpusTransformType,
+  PacketStreamLike,
+  VoiceConnectionLike,
 } from './chat-voice-packages.ts';
 import { listenTo } from './listenable.ts';
+
+/** The platform's wire format: 48 kHz, stereo, 20 ms. */
+const opusOptions: OpusOptions = { rate: 48_000, channels: 2, frameSize: 960 };
+
+/** The packet for silence, which the package's player sends in gaps and clients send after speech. */
+const silencePacket: Uint8Array<ArrayBuffer> = Uint8Array.of(0xf8, 0xff, 0xfe);
+
+/** Throws when there is no codec. */
+export function tryCodec({ opus: { Decoder } }: ChatVoicePackages): void {
+  new Decoder(opusOptions).destroy();
+}
 
 /** A packet; the package wraps it after version 0.19.2. */
 type Packet = Uint8Array | { readonly payload: Uint8Array };

@@ -6,12 +6,7 @@ import type { Logger } from '../../core/logger.ts';
 import { OnDemand } from '../../core/on-demand.ts';
 import { LatePlayout } from '../../playback/late-playout.ts';
 import { CallProvider } from './call-provider.ts';
-import {
-  type ChatVoicePackages,
-  loadChatVoicePackages,
-  opusOptions,
-  type VoiceConnectionLike,
-} from './chat-voice-packages.ts';
+import { type ChatVoicePackages, loadChatVoicePackages, type VoiceConnectionLike } from './chat-voice-packages.ts';
 import type { SpeakerAudio } from './meeting-input.ts';
 import { wholeFrame } from './whole-frame.ts';
 
@@ -156,9 +151,9 @@ export class ChatVoiceC extends CallProvider<ChatVoiceCConfig, ChatVoiceEnd> {
   protected override async onInitialize(signal: AbortSignal): Promise<void> {
     await super.onInitialize(signal);
     const code = new OnDemand(this.name, () => import('./chat-voice-call.ts'));
-    const [packages, { ChatVoiceCall }] = await Promise.all([this.importPackages(), code.load()]);
+    const [packages, { ChatVoiceCall, tryCodec }] = await Promise.all([this.importPackages(), code.load()]);
     try {
-      new packages.opus.Decoder(opusOptions).destroy();
+      tryCodec(packages);
     } catch (cause) {
       const message = `${this.name} needs an Opus codec: npm install @discordjs/opus (native) or opusscript@0.0.8`;
       throw this.error(message, { code: 'missing_package', cause });

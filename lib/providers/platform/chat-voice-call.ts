@@ -32,6 +32,8 @@ const maxScriptVoices = 16;
 /** `AfterSilence` of the package's `EndBehaviorType`. */
 const afterSilence = 1;
 
+export { tryCodec } from './chat-voice-audio.ts';
+
 /** The provider's side of a {@link ChatVoiceCall}. */
 export interface ChatVoiceHost {
   readonly config: () => Readonly<ChatVoiceCConfig>;

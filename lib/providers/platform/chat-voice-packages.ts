@@ -71,12 +71,6 @@ export interface ChatVoicePackages {
   readonly opus: { readonly Encoder: OpusTransformType; readonly Decoder: OpusTransformType };
 }
 
-/** The platform's wire format: 48 kHz, stereo, 20 ms. */
-export const opusOptions: OpusOptions = { rate: 48_000, channels: 2, frameSize: 960 };
-
-/** The packet for silence, which the package's player sends in gaps and clients send after speech. */
-export const silencePacket: Uint8Array<ArrayBuffer> = Uint8Array.of(0xf8, 0xff, 0xfe);
-
 /** @throws VoiceError `missing_package` naming the package that is not installed. */
 export async function loadChatVoicePackages(provider: string): Promise<ChatVoicePackages> {
   return { voice: await loadVoice(provider), opus: await loadOpus(provider) };
