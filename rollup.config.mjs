@@ -117,7 +117,7 @@ const command = {
 /** Small files that pages load anyway, and what few use, are behind one: a page that uses one of them gets all. */
 const behindOne = {
   core: /^(?:core|stream)\//,
-  audio: /^audio\/(?:channels|accepted|concat|formats|frame-splitter|levels|pcm-carry)\.js$/,
+  audio: /^audio\/(?:channels|accepted|concat|described|formats|frame-splitter|levels|pcm-carry)\.js$/,
   conversation: /^conversation\/(?:agent|model)-conversation\.js$/,
   playback: /^playback\/(?:playout|speaker-mixer)\.js$/,
   providers: /^providers\/(?:stt\/stt-wire|tts\/sockets\/by-id)\.js$/,
@@ -200,6 +200,7 @@ const whole = ['testing', 'evaluation', 'nats'];
 /** Small files that stand in one which is loaded wherever they are. */
 const within = {
   'conversation/event-bus': 'conversation/commands',
+  'conversation/provider-error': 'conversation/malformed',
   'conversation/said': 'conversation/output-lock',
   'core/request-id': 'providers/tts/utterance',
   'playback/late-playout': 'playback/paced-output',

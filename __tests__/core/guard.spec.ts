@@ -6,10 +6,10 @@ import {
   asNumber,
   asObject,
   asObjects,
-  oncePerKind,
   asString,
   wireWord,
 } from '../../lib/core/guard.ts';
+import { oncePerKind } from '../../lib/core/application-code.ts';
 import { parseJsonObject } from '../../lib/core/parse-json.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);

@@ -1,5 +1,6 @@
 export * from './types.ts';
-export { containerOf, describeFormat, describeFormats, firstOf, rawFormat, sameFormat, takes } from './accepted.ts';
+export { containerOf, rawFormat, takes } from './accepted.ts';
+export { describeFormat, describeFormats, firstOf, sameFormat } from './described.ts';
 export {
   bytesForMs,
   bytesPerMs,

@@ -1,6 +1,7 @@
 import { mixChannels } from './channels.ts';
 import { concatBytes } from './concat.ts';
-import { containerOf, describeFormat, sameFormat } from './accepted.ts';
+import { containerOf } from './accepted.ts';
+import { describeFormat, sameFormat } from './described.ts';
 import { frameBytes, isPcmLike } from './formats.ts';
 import { isConvertible } from './negotiate.ts';
 import { PcmCarry } from './pcm-carry.ts';

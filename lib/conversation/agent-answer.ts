@@ -21,7 +21,8 @@ import {
   withLatestFrom,
 } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
-import { errorOf, VoiceError } from '../core/errors.ts';
+import { VoiceError } from '../core/errors.ts';
+import { errorOf } from './provider-error.ts';
 import { ownEntry } from '../core/guard.ts';
 import type { AgentFunctionEnd, AgentProvider, OutputProvider, ProviderRole } from '../core/roles.ts';
 import { fromInput } from '../stream/bridge.ts';

@@ -19,9 +19,8 @@ import {
   type OperatorFunction,
   type SchedulerLike,
 } from 'rxjs';
-import { once } from '../core/application-code.ts';
+import { once, oncePerKind } from '../core/application-code.ts';
 import { messageOf, VoiceError } from '../core/errors.ts';
-import { oncePerKind } from '../core/guard.ts';
 import type {
   ConnectionEvent,
   DeviceEvent,

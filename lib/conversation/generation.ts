@@ -17,7 +17,8 @@ import {
   type MonoTypeOperatorFunction,
   type SchedulerLike,
 } from 'rxjs';
-import { errorOf, VoiceError } from '../core/errors.ts';
+import { VoiceError } from '../core/errors.ts';
+import { errorOf } from './provider-error.ts';
 import type { FinishReason, GenerateOptions, LLMEvent, Message, TokenUsage, ToolCall } from '../core/messages.ts';
 import { fromInput } from '../stream/bridge.ts';
 import { feed } from '../stream/feed.ts';

@@ -12,7 +12,8 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
-import { errorOf, VoiceError } from '../core/errors.ts';
+import { VoiceError } from '../core/errors.ts';
+import { errorOf } from './provider-error.ts';
 import type { AgentHeard, OutputProvider, PlaybackEvent } from '../core/roles.ts';
 import { fromInput } from '../stream/bridge.ts';
 import { eager } from '../stream/eager.ts';

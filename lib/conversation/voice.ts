@@ -14,7 +14,8 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
-import { errorOf, VoiceError } from '../core/errors.ts';
+import { VoiceError } from '../core/errors.ts';
+import { errorOf } from './provider-error.ts';
 import type { SpokenWord } from '../core/roles.ts';
 import { sentences } from '../operators/sentences.ts';
 import { speakable } from '../operators/speakable.ts';

@@ -71,6 +71,19 @@ export function once(tell: (cause: unknown) => void): (cause: unknown) => void {
   };
 }
 
+const maxKinds = 64;
+
+/** Passes only the first of each kind. Because kinds can come from a wire, at most 64 are tracked. */
+export function oncePerKind(tell: (kind: string) => void): (kind: string) => void {
+  let seen: Set<string> | undefined;
+  return (kind) => {
+    seen ??= new Set();
+    if (seen.has(kind) || seen.size >= maxKinds) return;
+    seen.add(kind);
+    tell(kind);
+  };
+}
+
 /** Its functions may be async, whatever their types say. */
 interface LooseObserver<T> {
   next?(value: T): unknown;

@@ -86,16 +86,6 @@ export class VoiceError extends Error {
   }
 }
 
-/** The error as one of the provider: its message names it, unless the error names a provider already. */
-export function errorOf(provider: string, cause: unknown): VoiceError {
-  const known = VoiceError.is(cause) ? cause : undefined;
-  if (known?.provider !== undefined) return known;
-  const { code = 'internal', recoverable, status, retryAfterMs, requestId } = known ?? {};
-  const message = messageOf(cause);
-  const named = message.startsWith(`${provider}: `) ? message : `${provider}: ${message}`;
-  return new VoiceError(named, { code, recoverable, provider, status, retryAfterMs, requestId, cause });
-}
-
 /** Thrown by `initialize()`: its message names the provider, its `cause` is the original error. */
 export class ProviderInitializationError extends VoiceError {
   constructor(provider: string, cause: unknown, message: string = messageOf(cause)) {

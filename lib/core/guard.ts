@@ -44,16 +44,3 @@ export function ownEntry<T>(table: Readonly<Record<string, T>>, key: string | un
 export function wireWord(value: unknown): string {
   return /^[\w.-]{1,64}$/.exec(typeof value === 'number' ? String(value) : (asString(value) ?? ''))?.[0] ?? 'an error';
 }
-
-const maxKinds = 64;
-
-/** Passes only the first of each kind. Because kinds can come from a wire, at most 64 are tracked. */
-export function oncePerKind(tell: (kind: string) => void): (kind: string) => void {
-  let seen: Set<string> | undefined;
-  return (kind) => {
-    seen ??= new Set();
-    if (seen.has(kind) || seen.size >= maxKinds) return;
-    seen.add(kind);
-    tell(kind);
-  };
-}

@@ -1,8 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { BehaviorSubject, filter, Subject, type Observable } from 'rxjs';
-import { publicStream, safeLogger } from './application-code.ts';
+import { oncePerKind, publicStream, safeLogger } from './application-code.ts';
 import { messageOf, ProviderInitializationError, VoiceError } from './errors.ts';
-import { oncePerKind } from './guard.ts';
 import { silentLogger, type Logger } from './logger.ts';
 import type { InitializeOptions, ProviderContract, ProviderRole, ProviderState, ProviderType } from './roles.ts';
 

@@ -1,6 +1,7 @@
 import type { SchedulerLike } from 'rxjs';
 import { ProviderInitializationError, type VoiceError } from './errors.ts';
-import { asString, oncePerKind } from './guard.ts';
+import { asString } from './guard.ts';
+import { oncePerKind } from './application-code.ts';
 import type { Logger } from './logger.ts';
 import { Provider } from './provider.ts';
 import { redact } from './redact.ts';

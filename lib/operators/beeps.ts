@@ -1,7 +1,7 @@
 import type { OperatorFunction } from 'rxjs';
 import { BeepDetector, type Beep, type BeepOptions } from '../audio/beep-detector.ts';
 import { channelOf } from '../audio/channels.ts';
-import { describeFormat, sameFormat } from '../audio/accepted.ts';
+import { describeFormat, sameFormat } from '../audio/described.ts';
 import { frameBytes, isPcmLike } from '../audio/formats.ts';
 import { PcmCarry } from '../audio/pcm-carry.ts';
 import { decodeSamples } from '../audio/samples.ts';

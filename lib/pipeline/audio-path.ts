@@ -1,6 +1,6 @@
 import { Observable, Subject, type Observer } from 'rxjs';
 import { codecOf } from '../audio/codec.ts';
-import { describeFormat, sameFormat } from '../audio/accepted.ts';
+import { describeFormat, sameFormat } from '../audio/described.ts';
 import { negotiateFormat } from '../audio/negotiate.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../audio/types.ts';
 import { catchLater } from '../core/application-code.ts';

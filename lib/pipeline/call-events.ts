@@ -1,5 +1,5 @@
 import { EMPTY, Subscription, type Observable } from 'rxjs';
-import { describeFormat } from '../audio/accepted.ts';
+import { describeFormat } from '../audio/described.ts';
 import type { CallStateChange, MeetingPerson, MeetingPresence } from '../core/calls.ts';
 import { asObject, asString } from '../core/guard.ts';
 import type { InputProvider } from '../core/roles.ts';

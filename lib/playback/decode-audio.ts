@@ -11,7 +11,7 @@ import {
   switchMap,
   type MonoTypeOperatorFunction,
 } from 'rxjs';
-import { sameFormat } from '../audio/accepted.ts';
+import { sameFormat } from '../audio/described.ts';
 import { isConvertible } from '../audio/negotiate.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';

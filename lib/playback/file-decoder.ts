@@ -1,6 +1,6 @@
 import { frameReaderFor } from '../audio/compressed-frames.ts';
 import { joinBytes } from '../audio/concat.ts';
-import { describeFormat } from '../audio/accepted.ts';
+import { describeFormat } from '../audio/described.ts';
 import type { CompressedFrame, FrameReader, FrameStream } from '../audio/frame-reader.ts';
 import { float32Bytes } from '../audio/samples.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';

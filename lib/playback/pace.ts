@@ -1,5 +1,5 @@
 import { asyncScheduler, Observable, takeWhile, type MonoTypeOperatorFunction, type SchedulerLike } from 'rxjs';
-import { describeFormat } from '../audio/accepted.ts';
+import { describeFormat } from '../audio/described.ts';
 import { durationMs, isPcmLike } from '../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';

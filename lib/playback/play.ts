@@ -1,5 +1,5 @@
 import type { Observer, Subject } from 'rxjs';
-import { describeFormat, sameFormat } from '../audio/accepted.ts';
+import { describeFormat, sameFormat } from '../audio/described.ts';
 import { durationMs, frameBytes } from '../audio/formats.ts';
 import { isConvertible } from '../audio/negotiate.ts';
 import { createTranscoder, type Transcoder } from '../audio/transcoder.ts';

@@ -1,5 +1,5 @@
 import type { OperatorFunction } from 'rxjs';
-import { describeFormat, sameFormat } from '../audio/accepted.ts';
+import { describeFormat, sameFormat } from '../audio/described.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
 import { incremental, type IncrementalStage } from './incremental.ts';

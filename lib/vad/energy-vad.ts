@@ -1,4 +1,4 @@
-import { sameFormat } from '../audio/accepted.ts';
+import { sameFormat } from '../audio/described.ts';
 import { durationMs, frameBytes, isPcmLike } from '../audio/formats.ts';
 import { FrameSplitter } from '../audio/frame-splitter.ts';
 import { decodeSamples, toFloat32 } from '../audio/samples.ts';

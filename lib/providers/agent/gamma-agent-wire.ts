@@ -1,4 +1,4 @@
-import { sameFormat } from '../../audio/accepted.ts';
+import { sameFormat } from '../../audio/described.ts';
 import type { AudioMetadata } from '../../audio/types.ts';
 import { decodeBase64, encodeBase64 } from '../../core/base64.ts';
 import { asNumber, asObject, asString, wireWord, type WireObject } from '../../core/guard.ts';

@@ -1,9 +1,10 @@
 import { filter, map, ReplaySubject, Subject, type Observable } from 'rxjs';
-import { describeFormat, describeFormats, sameFormat, takes } from '../../audio/accepted.ts';
+import { takes } from '../../audio/accepted.ts';
+import { describeFormat, describeFormats, sameFormat } from '../../audio/described.ts';
 import { durationMs } from '../../audio/formats.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { configProblem } from '../../core/config-rule.ts';
-import { oncePerKind } from '../../core/guard.ts';
+import { oncePerKind } from '../../core/application-code.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { TokenUsage } from '../../core/messages.ts';
 import { OnDemand } from '../../core/on-demand.ts';

@@ -1,8 +1,7 @@
 import { defer, EMPTY, type Observable, ReplaySubject, Subject, takeUntil, tap } from 'rxjs';
-import { callSafely } from '../../core/application-code.ts';
+import { callSafely, oncePerKind } from '../../core/application-code.ts';
 import { configProblem, type RulesOf } from '../../core/config-rule.ts';
 import { messageOf } from '../../core/errors.ts';
-import { oncePerKind } from '../../core/guard.ts';
 import type { GenerateOptions, LLMEvent, Message } from '../../core/messages.ts';
 import { OnDemand } from '../../core/on-demand.ts';
 import { missingPackage } from '../../core/optional-peer.ts';

@@ -1,6 +1,6 @@
 import { defer, EMPTY, type Observable, Subject, type Subscription, takeUntil } from 'rxjs';
 import { configProblem } from '../../core/config-rule.ts';
-import { oncePerKind } from '../../core/guard.ts';
+import { oncePerKind } from '../../core/application-code.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { GenerateOptions, LLMEvent, Message } from '../../core/messages.ts';
 import { OnDemand } from '../../core/on-demand.ts';

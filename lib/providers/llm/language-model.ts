@@ -1,6 +1,7 @@
 import { asyncScheduler, mergeMap, Observable, type SchedulerLike, Subject, tap } from 'rxjs';
 import { messageOf, VoiceError, type VoiceErrorCode } from '../../core/errors.ts';
-import { asNumber, asObject, asObjects, asString, oncePerKind, ownEntry, type WireObject } from '../../core/guard.ts';
+import { asNumber, asObject, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import { oncePerKind } from '../../core/application-code.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { FinishReason, GenerateOptions, LLMEvent, Message, TokenUsage } from '../../core/messages.ts';
 import { redact } from '../../core/redact.ts';

@@ -1,7 +1,7 @@
 import { asyncScheduler, type Observable, type SchedulerLike, Subject } from 'rxjs';
 import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
-import { oncePerKind } from '../../core/guard.ts';
+import { oncePerKind } from '../../core/application-code.ts';
 import type { Logger } from '../../core/logger.ts';
 import { OnDemand } from '../../core/on-demand.ts';
 import { LatePlayout } from '../../playback/late-playout.ts';

@@ -1,7 +1,7 @@
 import { Subject, type Observable } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import type { CallStateChange, MeetingPerson, MeetingPresence } from '../../core/calls.ts';
-import { oncePerKind } from '../../core/guard.ts';
+import { oncePerKind } from '../../core/application-code.ts';
 import { RemoteProvider, type RemoteConfig } from '../../core/remote-provider.ts';
 import type { InputProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
 import type { Capture } from '../../playback/capture.ts';

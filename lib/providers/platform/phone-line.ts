@@ -14,7 +14,7 @@ import { silenceByte } from '../../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRule } from '../../core/config-rule.ts';
 import { messageOf } from '../../core/errors.ts';
-import { oncePerKind } from '../../core/guard.ts';
+import { oncePerKind } from '../../core/application-code.ts';
 import type { ReportProblem } from './call-input.ts';
 import type { CallEnd, PhoneConfig } from './phone-provider.ts';
 import { isNodeSocket, type DomSocketEvent, type NodeSocketLike, type PlatformSocket } from './platform-socket.ts';

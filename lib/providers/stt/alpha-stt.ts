@@ -1,4 +1,4 @@
-import { describeFormat } from '../../audio/accepted.ts';
+import { describeFormat } from '../../audio/described.ts';
 import type { ConfigRules } from '../../core/config-rule.ts';
 import { asArray, asNumber, asObject, asObjects, asString, wireWord, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';

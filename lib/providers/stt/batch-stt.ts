@@ -1,9 +1,10 @@
 import { defer, EMPTY, map, NEVER, Subject, takeUntil, tap, type Observable, type ObservableInput } from 'rxjs';
-import { describeFormat, firstOf, takes } from '../../audio/accepted.ts';
+import { takes } from '../../audio/accepted.ts';
+import { describeFormat, firstOf } from '../../audio/described.ts';
 import { bytesForMs } from '../../audio/formats.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { VoiceError } from '../../core/errors.ts';
-import { oncePerKind } from '../../core/guard.ts';
+import { oncePerKind } from '../../core/application-code.ts';
 import { OnDemand } from '../../core/on-demand.ts';
 import { RemoteProvider, type RemoteConfig } from '../../core/remote-provider.ts';
 import type { SpeechEvent, STTProvider, TranscriptionResult } from '../../core/roles.ts';

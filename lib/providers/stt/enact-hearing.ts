@@ -1,5 +1,5 @@
 import type { VoiceError } from '../../core/errors.ts';
-import { oncePerKind } from '../../core/guard.ts';
+import { oncePerKind } from '../../core/application-code.ts';
 import type { SpeechEvent, TranscriptionResult } from '../../core/roles.ts';
 import type { ReconnectingSocket, SocketData } from '../../transport/reconnecting-socket.ts';
 import type { AudioUplink } from './audio-uplink.ts';

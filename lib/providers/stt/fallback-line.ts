@@ -1,5 +1,5 @@
 import { defer, filter, NEVER, Observable, type SchedulerLike } from 'rxjs';
-import { describeFormat, describeFormats } from '../../audio/accepted.ts';
+import { describeFormat, describeFormats } from '../../audio/described.ts';
 import { negotiateFormat, type Negotiation } from '../../audio/negotiate.ts';
 import { createTranscoder } from '../../audio/transcoder.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';

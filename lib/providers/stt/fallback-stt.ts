@@ -19,7 +19,7 @@ import {
   switchMap,
   tap,
 } from 'rxjs';
-import { firstOf } from '../../audio/accepted.ts';
+import { firstOf } from '../../audio/described.ts';
 import { isPcmLike } from '../../audio/formats.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { VoiceError } from '../../core/errors.ts';

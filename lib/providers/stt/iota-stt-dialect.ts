@@ -1,5 +1,5 @@
 import { defer, forkJoin, map, of, type Observable } from 'rxjs';
-import { describeFormat } from '../../audio/accepted.ts';
+import { describeFormat } from '../../audio/described.ts';
 import type { AudioEncoding } from '../../audio/types.ts';
 import { encodeBase64 } from '../../core/base64.ts';
 import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';

@@ -1,5 +1,6 @@
 import { defer, EMPTY, finalize, ReplaySubject, Subject, takeUntil, type Observable, type ObservableInput } from 'rxjs';
-import { describeFormat, describeFormats, firstOf, sameFormat, takes } from '../../audio/accepted.ts';
+import { takes } from '../../audio/accepted.ts';
+import { describeFormat, describeFormats, firstOf, sameFormat } from '../../audio/described.ts';
 import { durationMs, isPcmLike } from '../../audio/formats.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { configProblem } from '../../core/config-rule.ts';

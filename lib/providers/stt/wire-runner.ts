@@ -10,11 +10,11 @@ import {
   tap,
   throwError,
 } from 'rxjs';
-import { describeFormat, sameFormat } from '../../audio/accepted.ts';
+import { describeFormat, sameFormat } from '../../audio/described.ts';
 import { bytesForMs } from '../../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import type { VoiceError } from '../../core/errors.ts';
-import { oncePerKind } from '../../core/guard.ts';
+import { oncePerKind } from '../../core/application-code.ts';
 import type { TransportOptions } from '../../core/remote-provider.ts';
 import type { ConnectionEvent, SpeechEvent, STTProvider, TranscriptionResult } from '../../core/roles.ts';
 import { eachEffect } from '../../stream/fold.ts';

@@ -1,6 +1,7 @@
 import type { OperatorFunction } from 'rxjs';
 import { concatBytes } from '../../audio/concat.ts';
-import { rawFormat, sameFormat } from '../../audio/accepted.ts';
+import { rawFormat } from '../../audio/accepted.ts';
+import { sameFormat } from '../../audio/described.ts';
 import { durationMs, frameBytes, isPcmLike } from '../../audio/formats.ts';
 import { PcmCarry } from '../../audio/pcm-carry.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';

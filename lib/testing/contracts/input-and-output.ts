@@ -1,5 +1,5 @@
 import { concat, defer, from, ignoreElements, merge, NEVER, type Observable } from 'rxjs';
-import { sameFormat } from '../../audio/accepted.ts';
+import { sameFormat } from '../../audio/described.ts';
 import { isPcmLike, silence } from '../../audio/formats.ts';
 import type { AudioChunk, AudioFormat } from '../../audio/types.ts';
 import type { InputProvider, OutputProvider, PlaybackEvent } from '../../core/roles.ts';

@@ -25,7 +25,8 @@ import {
 } from 'rxjs';
 import { WavReader } from '../../../audio/wav-reader.ts';
 import { messageOf, VoiceError } from '../../../core/errors.ts';
-import { asObject, oncePerKind } from '../../../core/guard.ts';
+import { asObject } from '../../../core/guard.ts';
+import { oncePerKind } from '../../../core/application-code.ts';
 import { OnDemand } from '../../../core/on-demand.ts';
 import { wireParameters } from '../../../core/wire-parameters.ts';
 import { withRequestId } from '../../../core/request-id.ts';

@@ -11,7 +11,7 @@ import {
 } from 'rxjs';
 import type { AudioMetadata } from '../../../audio/types.ts';
 import type { VoiceError } from '../../../core/errors.ts';
-import { oncePerKind } from '../../../core/guard.ts';
+import { oncePerKind } from '../../../core/application-code.ts';
 import type { ConnectionEvent } from '../../../core/roles.ts';
 import { eachEffect, fold, type Step } from '../../../stream/fold.ts';
 import type {
