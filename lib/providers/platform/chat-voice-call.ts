@@ -25,14 +25,14 @@ import type { ChatVoicePackages, VoiceConnectionLike } from './chat-voice-packag
 import { listenTo } from './listenable.ts';
 import type { SpeakerAudio } from './meeting-input.ts';
 
+export { tryCodec } from './chat-voice-audio.ts';
+
 /** Members decoded at the same time; opusscript has memory for 18 codecs per process. */
 const maxVoices = 64;
 const maxScriptVoices = 16;
 
 /** `AfterSilence` of the package's `EndBehaviorType`. */
 const afterSilence = 1;
-
-export { tryCodec } from './chat-voice-audio.ts';
 
 /** The provider's side of a {@link ChatVoiceCall}. */
 export interface ChatVoiceHost {
