@@ -104,12 +104,13 @@ if (!existsSync(join(root, 'dist/index.js'))) throw new Error('There is no dist:
 process.chdir(root);
 const library = await load('index.js');
 const classes = Object.values(library).filter((value) => value?.prototype instanceof library.Provider);
-/** Every provider with its kind. What others extend is a base, not a provider of its own. */
+/** Every provider with its kind and its transport. What others extend is a base, not a provider of its own. */
 const providers = [];
 for (const file of readdirSync('dist/providers', { recursive: true }).filter((each) => each.endsWith('.js'))) {
   for (const [name, value] of Object.entries(await load(`providers/${file}`))) {
     if (library[name] !== value || !classes.includes(value)) continue;
-    if (!classes.some((other) => Object.getPrototypeOf(other) === value)) providers.push({ name, kind: dirname(file) });
+    if (classes.some((other) => Object.getPrototypeOf(other) === value)) continue;
+    providers.push({ name, kind: dirname(file), type: new value({ model: 'any' }).type });
   }
 }
 
@@ -148,16 +149,9 @@ for (const { name, kind } of providers.filter((each) => !combination.includes(ea
 const textOnly = ['Pipeline', 'TextInput', 'MuLLM', 'TextOutput'];
 add('P28', `${textOnly.join(' + ')}, without RxJS`, await measure(textOnly, ['rxjs']), aim('P28 text'));
 add('P28', 'rxvoice/remote, without RxJS', await measure([], ['rxjs'], ['dist/remote/index.js']), aim('P28 remote'));
-for (const { name } of providers) {
-  const bundle = await measure([name], ['rxjs']);
-  // Its socket may be among what is loaded later.
-  const { files } = await measure(
-    [name],
-    ['rxjs'],
-    bundle.later.filter((path) => path.startsWith('dist/')),
-  );
-  const onSocket = files.some(({ file }) => file.includes('transport/reconnecting-socket'));
-  add('P20', `${name} alone, without RxJS`, bundle, aim(onSocket ? 'P20 socket' : 'P20 rest'));
+for (const { name, type } of providers) {
+  const row = type === 'websocket' ? 'P20 socket' : 'P20 rest';
+  add('P20', `${name} alone, without RxJS`, await measure([name], ['rxjs']), aim(row));
 }
 
 // What a pipeline pays for features that it does not import: nothing.
