@@ -263,6 +263,7 @@ const chunkOf = Object.fromEntries(
 const later = [
   ['languages', /^text\/(?:phrases|spoken)\//],
   ['agents', /^providers\/(?:agent\/|theta-)/],
+  ['platforms', /^providers\/platform\//],
   ['runners', /^(?:playback|operators|providers)\//],
   ['call', /^(?:conversation|pipeline|features)\//],
 ];
