@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { posix, relative, resolve, sep } from 'node:path';
+import { isAbsolute, posix, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import typescript from '@rollup/plugin-typescript';
 import { buildSync, transformSync } from 'esbuild';
@@ -77,6 +77,16 @@ const nodeEntries = {
       this.emitFile({ type: 'asset', fileName: `node/${fileName.replace('.cjs', '.js')}`, source });
     }
   },
+};
+
+/**
+ * What Node loads later it requires: an `import()` of a CommonJS file goes through the loader of ES modules, which first
+ * searches all of it for the names of its exports.
+ */
+const requiredLater = {
+  name: 'required-later',
+  renderDynamicImport: ({ targetModuleId }) =>
+    isAbsolute(targetModuleId ?? '') ? { left: 'Promise.resolve().then(() => require(', right: '))' } : null,
 };
 
 /** The AudioWorklets, of which users' bundlers see only a text: minified, without a change of the lines around it. */
@@ -321,7 +331,10 @@ export default [
       }),
       smallWorklets,
     ],
-    output: [modules, { ...chunked('cjs', nodeFileOf, [nodeEntries, packed(charsetOf)]), format: 'cjs' }],
+    output: [
+      modules,
+      { ...chunked('cjs', nodeFileOf, [nodeEntries, requiredLater, packed(charsetOf)]), format: 'cjs' },
+    ],
   },
   {
     ...common,
