@@ -8,17 +8,14 @@ describe('devices that are chosen while a session runs, in Chromium', () => {
   });
   afterAll(() => browser[Symbol.asyncDispose]());
 
-  it('another deviceId is another microphone, at once, and the one before is let go', async () => {
+  it('another deviceId is that microphone, at once, one that there is not any; the one before is let go', async () => {
     const page = await browser.open();
     const told = await page.evaluate(async () => {
-      const asked: unknown[] = [];
       const tracks: MediaStreamTrack[] = [];
       const { mediaDevices } = navigator;
       const open = mediaDevices.getUserMedia.bind(mediaDevices);
       mediaDevices.getUserMedia = async (constraints) => {
-        const { deviceId } = constraints?.audio as MediaTrackConstraints;
-        asked.push(deviceId);
-        const stream = await open({ audio: true });
+        const stream = await open(constraints);
         tracks.push(...stream.getTracks());
         return stream;
       };
@@ -27,27 +24,40 @@ describe('devices that are chosen while a session runs, in Chromium', () => {
       let chunks = 0;
       microphone.audio$.subscribe(() => chunks++);
       await microphone.start();
-      const connected = rxjs.firstValueFrom(
-        microphone.connection$.pipe(
-          rxjs.skip(1),
-          rxjs.filter(({ type }) => type === 'connected'),
-        ),
-      );
-      microphone.updateConfig({ deviceId: 'other' });
-      await connected;
+      const all = (await mediaDevices.enumerateDevices()).filter(({ kind }) => kind === 'audioinput');
+      const choose = async (deviceId: string) => {
+        const connected = rxjs.firstValueFrom(
+          microphone.connection$.pipe(
+            rxjs.skip(1),
+            rxjs.filter(({ type }) => type === 'connected'),
+          ),
+        );
+        microphone.updateConfig({ deviceId });
+        await connected;
+      };
+      await choose(all.at(-1)?.deviceId ?? '');
       const before = chunks;
       await rxjs.firstValueFrom(microphone.audio$);
       microphone.updateConfig({ sampleRate: 16_000 });
       const states = tracks.map(({ readyState }) => readyState);
+      await choose('none such');
       await microphone.dispose();
-      return { asked, states, goesOn: chunks > before, left: tracks.map(({ readyState }) => readyState) };
+      return {
+        labels: tracks.map(({ label }) => all.findIndex((device) => device.label === label)),
+        last: all.length - 1,
+        states,
+        goesOn: chunks > before,
+        left: tracks.map(({ readyState }) => readyState),
+      };
     });
     expect(told).toEqual({
-      asked: [undefined, { ideal: 'other' }],
+      labels: [0, told.last, 0],
+      last: expect.any(Number) as number,
       states: ['ended', 'live'],
       goesOn: true,
-      left: ['ended', 'ended'],
+      left: ['ended', 'ended', 'ended'],
     });
+    expect(told.last).toBeGreaterThan(0);
     await page.close();
   });
 

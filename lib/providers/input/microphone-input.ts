@@ -129,7 +129,7 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
     /** Searches since a microphone was last connected; `undefined` before the first. */
     let attempt: number | undefined;
     const microphone$ = resource(
-      () => mediaDevices.getUserMedia({ audio: this.#constraints() }),
+      () => this.#opened(),
       (stream) => stream.getTracks().forEach((track) => track.stop()),
     ).pipe(
       catchError((cause: unknown) => throwError(() => this.#refusal(cause))),
@@ -210,16 +210,22 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
     this.#connection$.next({ type: 'reconnecting', attempt, delayMs: searchMs, error: cause });
   }
 
+  /** The chosen microphone, else any: for one that is merely preferred, Chromium opens the default one. */
+  #opened(): Promise<MediaStream> {
+    const { mediaDevices } = navigator;
+    const { deviceId } = this.config;
+    const audio = this.#preferences();
+    if (!deviceId) return mediaDevices.getUserMedia({ audio });
+    return mediaDevices.getUserMedia({ audio: { ...audio, deviceId: { exact: deviceId } } }).catch((cause: unknown) => {
+      if (nameOf(cause) === 'OverconstrainedError') return mediaDevices.getUserMedia({ audio });
+      throw cause;
+    });
+  }
+
   /** Preferences, not requirements: one that no device meets would be an error. */
-  #constraints(): MediaTrackConstraints {
-    const { deviceId, echoCancellation = true, noiseSuppression = true, autoGainControl = true } = this.config;
-    return {
-      echoCancellation,
-      noiseSuppression,
-      autoGainControl,
-      channelCount: { ideal: 1 },
-      ...(deviceId !== undefined && { deviceId: { ideal: deviceId } }),
-    };
+  #preferences(): MediaTrackConstraints {
+    const { echoCancellation = true, noiseSuppression = true, autoGainControl = true } = this.config;
+    return { echoCancellation, noiseSuppression, autoGainControl, channelCount: { ideal: 1 } };
   }
 
   #lost(): VoiceError {
@@ -228,9 +234,13 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
   }
 
   #refusal(cause: unknown): VoiceError {
-    const name = cause instanceof Error ? cause.name : '';
     const unknown = { code: 'device', recoverable: true, message: `no microphone: ${messageOf(cause)}` } as const;
-    const { message, ...options } = ownEntry(refusals, name) ?? unknown;
+    const { message, ...options } = ownEntry(refusals, nameOf(cause)) ?? unknown;
     return this.error(`${this.name}: ${message}`, { ...options, cause });
   }
+}
+
+/** The name of a browser's rejection; older ones reject with what is no Error. */
+function nameOf(cause: unknown): string {
+  return String(Reflect.get(Object(cause) as object, 'name'));
 }
