@@ -1,5 +1,5 @@
 /** Slow: every provider speaks through a real proxy. */
-import { filter, firstValueFrom, from, lastValueFrom, map, reduce, timeout, toArray } from 'rxjs';
+import { EMPTY, filter, firstValueFrom, from, lastValueFrom, map, reduce, timeout, toArray } from 'rxjs';
 import { encodeWav } from '../../lib/audio/index.ts';
 import * as library from '../../lib/index.ts';
 import {
@@ -113,6 +113,20 @@ describe('the proxy, for providers in proxy mode', () => {
     const known = ['MeetingInputD', ...Object.keys(proxy.providers)];
     expect(providers.map(({ name }) => name).filter((name) => !known.includes(name))).toEqual([]);
   });
+
+  for (const name of ['NuLLM', 'MuLLM']) {
+    it(`${name} says that the proxy has refused it, and nothing of a credential that it does not have`, async () => {
+      await using strict = await startProxy({ environment, bases: sandbox.endpoints, requiresOrigin: true });
+      const llm = minds[name]?.({ ...config(name), proxyUrl: strict.providers[name] ?? '' });
+      await llm?.initialize();
+      const answer = lastValueFrom(llm?.generate([{ role: 'user', content: 'hello' }]) ?? EMPTY);
+      await expect(answer).rejects.toMatchObject({
+        code: 'forbidden',
+        message: `${name}: the proxy refused the request, and its log says why (403, origin_refused)`,
+      });
+      await llm?.dispose();
+    });
+  }
 
   for (const [name, make] of Object.entries(ears)) {
     it(`${name} hears through it`, async () => {

@@ -156,6 +156,17 @@ describe('a request through the proxy', () => {
       });
     }
 
+    it('from another page, with the origin to list in the log, unless it is none', async () => {
+      for (const origin of ['http://localhost:5173', 'https://evil.example/?key=1', 'http://[']) {
+        await send(proxy.url, { ...chat, headers: { origin } }, '{}');
+      }
+      expect(lines).toEqual([
+        'POST /nu/chat/completions 403 (origin_refused, to serve it, list http://localhost:5173 in origins)',
+        'POST /nu/chat/completions 403 (origin_refused)',
+        'POST /nu/chat/completions 403 (origin_refused)',
+      ]);
+    });
+
     it('when the application does not know the user, or cannot tell', async () => {
       for (const authenticate of [() => false, () => Promise.reject(new Error('down'))]) {
         await start({ authenticate });

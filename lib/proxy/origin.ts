@@ -43,6 +43,14 @@ export function isFromAllowedPage(asked: Asked, { origins, requiresOrigin }: Ori
   return !requiresOrigin;
 }
 
+/** The origin of a request, for a log; `undefined` for what no browser sends, which may be anything. */
+export function shownOrigin({ headers }: Asked): string | undefined {
+  const origin = headers.get('origin') ?? '';
+  return origin.length < 100 && /^https?:/.test(origin) && URL.canParse(origin) && new URL(origin).origin === origin
+    ? origin
+    : undefined;
+}
+
 /** What lets a page of another origin read an answer; nothing where there is no such page. */
 export function corsHeaders({ headers }: Asked): Record<string, string> {
   const origin = headers.get('origin');

@@ -15,7 +15,7 @@ import {
   sendByNode,
 } from './node-request.ts';
 import type { Proxy, ProxyOptions } from './options.ts';
-import { corsHeaders, isFromAllowedPage, listedOrigins, preflightHeaders } from './origin.ts';
+import { corsHeaders, isFromAllowedPage, listedOrigins, preflightHeaders, shownOrigin } from './origin.ts';
 import {
   baseOf,
   needsOf,
@@ -196,7 +196,9 @@ export function createProxy(options: ProxyOptions): Proxy {
     const [path = ''] = asked.target.split(/[?#]/, 1);
     const name = path.slice(prefix.length).split('/')[1] ?? '';
     const absent = missing.get(name);
-    const why = refusal && [refusal.code, ...(absent ? [`${absent.join(', ')} not set`] : [])].join(', ');
+    const origin = refusal?.code === 'origin_refused' ? shownOrigin(asked) : undefined;
+    const advice = [absent && `${absent.join(', ')} not set`, origin && `to serve it, list ${origin} in origins`];
+    const why = refusal && [refusal.code, ...advice].filter(Boolean).join(', ');
     // A path may be anything, a secret that went astray among it: only one that is listed is shown.
     const below = path.slice(prefix.length + name.length + 1);
     const target = mounted.get(name);
