@@ -69,6 +69,35 @@ describe('proxy mode', () => {
   });
 });
 
+describe('a credential that cannot be sent', () => {
+  const refused: Readonly<Record<string, string>> = {
+    'the last line break of a file': `${key}\n`,
+    'white space alone': '  ',
+    'the scheme of a header': `Bearer ${key}`,
+    'an ellipsis, copied from a list': 'canary-…6789',
+    'a character of a document': `${key}\u200b`,
+  };
+
+  for (const [name, apiKey] of Object.entries(refused)) {
+    it(`is told before anything is sent, and not shown: ${name}`, async () => {
+      const failure = (error: unknown): unknown => error;
+      const refusing = Promise.resolve(new Remote({ apiKey })).then((provider) => provider.assertAuth());
+      const problem: unknown = await refusing.catch(failure);
+      const told: unknown = await new Remote({ apiKey: () => Promise.resolve(apiKey) }).resolveApiKey().catch(failure);
+      expect(problem).toMatchObject({
+        code: 'configuration',
+        message:
+          'Remote could not be initialized: it needs a credential, ASCII without spaces: set apiKey (servers) or proxyUrl (browsers)',
+      });
+      expect(told).toMatchObject({
+        code: 'unauthorized',
+        message: 'Remote: the apiKey factory returned no credential',
+      });
+      expect(inspect([problem, told], { depth: 5 })).not.toContain('6789');
+    });
+  }
+});
+
 describe('direct mode', () => {
   it('presents a token as Token and as the protocols token, key', async () => {
     const provider = new Remote({ apiKey: key });
@@ -203,8 +232,19 @@ describe('addresses', () => {
 
   it('that are missing or malformed are told with what to do', () => {
     expect(() => new Homeless({}).url('/')).toThrow('Remote needs an address: set endpoint or proxyUrl');
-    expect(() => new Remote({ endpoint: 'not an address' }).url('/')).toThrow('is not an absolute URL');
+    expect(() => new Remote({ endpoint: 'not an address' }).url('/')).toThrow(
+      'Remote: "not an address" must be an https:// URL',
+    );
   });
+
+  it.each(['localhost:8080/voice', 'app.example.com:443/voice', 'app.example.com/voice', '/voice', 'ftp://a.example'])(
+    'without a scheme that connects are told with what to do: %s',
+    (proxyUrl) => {
+      for (const read of ['url', 'socketUrl'] as const) {
+        expect(() => new Remote({ proxyUrl })[read]('/v1')).toThrow(`Remote: "${proxyUrl}" must be an https:// URL`);
+      }
+    },
+  );
 
   it('never carry a credential unencrypted to another machine, unless that is allowed (F48)', () => {
     const insecure = 'http://api.example.com';

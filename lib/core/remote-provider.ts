@@ -130,17 +130,20 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     return this.config.authType ?? this.defaultAuthType;
   }
 
-  /** @throws ProviderInitializationError `configuration` when neither a credential nor `proxyUrl` is set. */
+  /**
+   * @throws ProviderInitializationError `configuration` when neither a credential nor `proxyUrl` is set, or the credential
+   *   cannot be sent.
+   */
   assertAuth(): void {
     if (this.isProxyMode) return;
     const { directCredential } = this;
-    if (directCredential) {
-      const isShown = typeof directCredential === 'string' && 'document' in globalThis;
-      if (isShown) this.#warnOfExposure(longLived.test(directCredential) ? 'long-lived' : 'short-lived');
-      return;
+    const isText = typeof directCredential === 'string';
+    if (isText ? !sendable.test(directCredential) : !directCredential) {
+      const problem = `it needs a credential, ASCII without spaces: set ${this.credentialKey} (servers) or proxyUrl (browsers)`;
+      throw new ProviderInitializationError(this.name, this.error(problem, { code: 'configuration' }));
     }
-    const problem = `it needs a credential: set ${this.credentialKey} (development, servers) or proxyUrl (browsers, production)`;
-    throw new ProviderInitializationError(this.name, this.error(problem, { code: 'configuration' }));
+    const isShown = isText && 'document' in globalThis;
+    if (isShown) this.#warnOfExposure(longLived.test(directCredential) ? 'long-lived' : 'short-lived');
   }
 
   /** The literal `proxy` in proxy mode, else the credential; a factory is called each time. */
@@ -200,12 +203,12 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     const base = this.resolveBaseUrl();
     if (!base) throw this.error(`${this.name} needs an address: set endpoint or proxyUrl`, { code: 'configuration' });
     const [address = '', ownQuery] = base.split(/\?(.*)/s);
-    let url: URL;
-    try {
-      url = new URL(address.replace(/(?<!\/)\/+$/, '') + path);
-    } catch (cause) {
-      throw this.error(`${this.name}: "${redact(base)}" is not an absolute URL`, { code: 'configuration', cause });
+    const whole = address.replace(/(?<!\/)\/+$/, '') + path;
+    // "localhost:8080/voice" is a URL as well, of the scheme "localhost".
+    if (!/^(http|ws)s?:/i.test(whole) || !URL.canParse(whole)) {
+      throw this.error(`${this.name}: "${redact(base)}" must be an https:// URL`, { code: 'configuration' });
     }
+    const url = new URL(whole);
     if (ownQuery) for (const [key, value] of new URLSearchParams(ownQuery)) url.searchParams.append(key, value);
     appendQuery(url, query);
     const { extraQuery = {} } = this.config;
@@ -336,7 +339,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     } catch (cause) {
       throw this.error(`${this.name}: the apiKey factory failed`, { code: 'unauthorized', recoverable: true, cause });
     }
-    if (typeof value === 'string' && value) return value;
+    if (typeof value === 'string' && sendable.test(value)) return value;
     throw this.error(`${this.name}: the apiKey factory returned no credential`, { code: 'unauthorized' });
   }
 }
@@ -348,6 +351,9 @@ function appendQuery(url: URL, query: Query): void {
     }
   }
 }
+
+/** What a header, a subprotocol and a query can carry alike: ASCII without white space. */
+const sendable = /^[!-~]+$/;
 
 /** Prefixes of keys that never expire: OpenAI's and Anthropic's, Groq's, ElevenLabs' and Cartesia's, Google's. */
 const longLived = /^(sk-|sk_|gsk_|AIza)/;

@@ -202,7 +202,7 @@ describe('CompatibleLLM', () => {
     const rows: readonly [string, object, RegExp][] = [
       ['without an address', { model: 'm' }, /needs an address: set endpoint or proxyUrl/],
       ['without a model', { endpoint: 'http://127.0.0.1:9' }, /model is missing/],
-      ['with an address that is none', { endpoint: 'llm', model: 'm' }, /not an absolute URL/],
+      ['with an address that is none', { endpoint: 'llm', model: 'm' }, /must be an https:\/\/ URL/],
       [
         'with a temperature of 3',
         { endpoint: 'http://127.0.0.1:9', model: 'm', temperature: 3 },

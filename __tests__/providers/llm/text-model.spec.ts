@@ -36,6 +36,12 @@ describe('textModel()', () => {
     'an Observable': () => of('Hel', 'lo.'),
     'a list': () => ['Hel', 'lo.'],
   };
+  it('takes no stream, which could be read only once', () => {
+    expect(() => textModel(pieces('Hello.') as unknown as AnswerText)).toThrow(
+      'TextModel: textModel() takes a function, called for each answer: async function* (messages) { … }',
+    );
+  });
+
   for (const [name, source] of Object.entries(sources)) {
     it(`is a model from ${name}`, async () => {
       const llm = await ready(source);

@@ -60,6 +60,7 @@ export interface TextModelConfig {
  * @param answer - Called for each answer. When nobody wants the answer any more, its signal is aborted and its iterator
  *   ends.
  * @param logger - Default: the pipeline's, else none.
+ * @throws VoiceError `configuration` when `answer` is not a function, such as a stream, which could be read only once.
  */
 export function textModel(answer: AnswerText, config: TextModelConfig = {}, logger?: Logger): LLMProvider {
   return new TextModel(answer, config, logger);
@@ -110,6 +111,10 @@ class TextModel extends TextSource<TextModelConfig> {
 
   constructor(answer: AnswerText, config: TextModelConfig, logger?: Logger) {
     super('TextModel', config, logger);
+    if (typeof answer !== 'function') {
+      const advice = 'takes a function, called for each answer: async function* (messages) { … }';
+      throw this.error(`${this.name}: textModel() ${advice}`, { code: 'configuration' });
+    }
     this.#answer$ = answer;
   }
 
