@@ -1,7 +1,7 @@
-/** A third party's provider is checked with one call, under Vitest and under `node:test`. */
+/** A third party's provider is checked with one call, under Vitest and under `node:test`; a conversation runs under Jest. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import { capture, node } from '../../scripts/lib.mjs';
+import { bin, capture, node } from '../../scripts/lib.mjs';
 import { project } from './consumer.mjs';
 
 const provider = `
@@ -64,3 +64,25 @@ for (const [runner, command] of Object.entries(runners)) {
     );
   });
 }
+
+test('Jest: a pipeline talks without --experimental-vm-modules, and where jsdom stands in for a page', () => {
+  const conversation = `
+// What jsdom lacks.
+delete globalThis.TextDecoder;
+delete globalThis.TextEncoder;
+const { BufferInput, NullOutput, Pipeline } = require('rxvoice');
+const { FakeLLM, FakeSTT, FakeTTS } = require('rxvoice/testing');
+
+it('answers', async () => {
+  const input = new BufferInput({ sampleRate: 16_000 });
+  const pipeline = new Pipeline({ providers: [input, new FakeSTT(), new FakeLLM(), new FakeTTS(), new NullOutput()] });
+  const answered = new Promise((resolve) => pipeline.on('turn.ended', resolve));
+  await pipeline.start();
+  pipeline.send('Are you there?');
+  expect(await answered).toMatchObject({ reason: 'completed' });
+  await pipeline.dispose();
+});
+`;
+  const jest = project('jest', [], { 'package.json': '{"private":true,"jest":{}}', 'talk.test.js': conversation });
+  capture(bin('jest'), { cwd: jest, env: { ...env, NODE_OPTIONS: '' } });
+});

@@ -41,15 +41,13 @@ export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined 
   }
 }
 
-const decoder = new TextDecoder();
-
 /** Decodes the standard base64 between two positions of a message; `undefined` when it is not base64. */
 export function decodeBase64Within(
   message: Uint8Array,
   start: number,
   end: number,
 ): Uint8Array<ArrayBuffer> | undefined {
-  if (!nodeBuffer?.isBuffer(message)) return decodeBase64(decoder.decode(message.subarray(start, end)));
+  if (!nodeBuffer?.isBuffer(message)) return decodeBase64(new TextDecoder().decode(message.subarray(start, end)));
   const text = message.toString('latin1', start, end);
   const digits = text.length - (text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0);
   // One digit too many makes no byte, wrong or not.

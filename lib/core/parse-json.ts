@@ -1,6 +1,5 @@
 import { asObject, type WireObject } from './guard.ts';
-
-const decoder = new TextDecoder('utf-8', { fatal: true });
+import { textOf } from './utf8.ts';
 
 /**
  * Parses a message as a JSON object, from a text or binary frame. Never throws: anything else (garbage, a bare value,
@@ -25,7 +24,7 @@ export function parseJson(text: string): unknown {
 
 /** Only binary data that starts like an object is worth decoding: most of it is audio. */
 function decodeObject(data: Uint8Array): string | undefined {
-  return data.find((byte) => byte !== 0x20 && (byte < 0x09 || byte > 0x0d)) === 0x7b ? decoder.decode(data) : undefined;
+  return data.find((byte) => byte !== 0x20 && (byte < 0x09 || byte > 0x0d)) === 0x7b ? textOf(data) : undefined;
 }
 
 function withoutProto(key: string, value: unknown): unknown {

@@ -1,5 +1,6 @@
 import { VoiceError } from '../core/errors.ts';
 import { encodeHex } from '../core/hex.ts';
+import { utf8Of } from '../core/utf8.ts';
 
 /** Credentials of an AWS account; temporary ones have a session token. */
 export interface AwsCredentials {
@@ -32,7 +33,6 @@ export interface AwsRequest {
 }
 
 const algorithm = 'AWS4-HMAC-SHA256';
-const utf8 = new TextEncoder();
 
 /**
  * Creates a URL with an AWS Signature, Version 4, for a GET without a body; put parameters into its query first. Valid
@@ -88,7 +88,7 @@ async function signatureOf(canonicalRequest: readonly string[], signing: AwsSign
   const { date, scope } = scopeOf(signing);
   const { secretAccessKey } = signing.credentials;
   const toSign = [algorithm, date, scope, await sha256(canonicalRequest.join('\n'))].join('\n');
-  let key = utf8.encode(`AWS4${secretAccessKey}`);
+  let key = utf8Of(`AWS4${secretAccessKey}`);
   for (const part of [...scope.split('/'), toSign]) key = await hmac(key, part);
   return encodeHex(key);
 }
@@ -122,13 +122,13 @@ function encode(text: string): string {
 }
 
 async function sha256(data: string | Uint8Array<ArrayBuffer>): Promise<string> {
-  const bytes = typeof data === 'string' ? utf8.encode(data) : data;
+  const bytes = typeof data === 'string' ? utf8Of(data) : data;
   return encodeHex(new Uint8Array(await subtle().digest('SHA-256', bytes)));
 }
 
 async function hmac(key: Uint8Array<ArrayBuffer>, text: string): Promise<Uint8Array<ArrayBuffer>> {
   const imported = await subtle().importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
-  return new Uint8Array(await subtle().sign('HMAC', imported, utf8.encode(text)));
+  return new Uint8Array(await subtle().sign('HMAC', imported, utf8Of(text)));
 }
 
 function subtle(): SubtleCrypto {

@@ -1,5 +1,6 @@
 import { VoiceError } from '../core/errors.ts';
 import { decodeHex, encodeHex } from '../core/hex.ts';
+import { textOf, utf8Of } from '../core/utf8.ts';
 
 /** The value of a header. `long` and `timestamp` (milliseconds since 1970) are 64 bits wide. */
 export type EventStreamValue =
@@ -21,9 +22,6 @@ const overheadBytes = preludeBytes + 4;
 /** The services' limits, in bytes. */
 const maxHeaderBytes = 128 * 1024;
 const maxValueBytes = 32_767;
-
-const utf8 = new TextEncoder();
-const text = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * Encodes a frame of `application/vnd.amazon.eventstream`.
@@ -85,7 +83,7 @@ const crcTable: Uint32Array = Uint32Array.from({ length: 256 }, (_, index) => {
 const codes = { byte: [2, 1], short: [3, 2], integer: [4, 4], long: [5, 8], timestamp: [8, 8] } as const;
 
 function headerParts(name: string, header: EventStreamValue): Uint8Array<ArrayBuffer>[] {
-  const nameBytes = utf8.encode(name);
+  const nameBytes = utf8Of(name);
   if (nameBytes.length < 1 || nameBytes.length > 255)
     throw malformed(`the name of a header has ${nameBytes.length} bytes`);
   return [Uint8Array.of(nameBytes.length), nameBytes, ...valueParts(header)];
@@ -98,7 +96,7 @@ function valueParts(header: EventStreamValue): Uint8Array<ArrayBuffer>[] {
     case 'binary':
       return lengthened(6, header.value);
     case 'string':
-      return lengthened(7, utf8.encode(header.value));
+      return lengthened(7, utf8Of(header.value));
     case 'uuid':
       return [Uint8Array.of(9), uuidBytes(header.value)];
     default: {
@@ -138,7 +136,7 @@ const readers: readonly ((cursor: Cursor) => EventStreamValue)[] = [
   ({ view, take }) => ({ type: 'integer', value: view.getInt32(take(4)) }),
   ({ view, take }) => ({ type: 'long', value: view.getBigInt64(take(8)) }),
   ({ view, take, bytes }) => ({ type: 'binary', value: bytes(view.getUint16(take(2))) }),
-  ({ view, take, bytes }) => ({ type: 'string', value: text.decode(bytes(view.getUint16(take(2)))) }),
+  ({ view, take, bytes }) => ({ type: 'string', value: textOf(bytes(view.getUint16(take(2)))) }),
   ({ view, take }) => ({ type: 'timestamp', value: view.getBigInt64(take(8)) }),
   ({ bytes }) => ({ type: 'uuid', value: uuidOf(bytes(16)) }),
 ];
@@ -159,7 +157,7 @@ function readHeaders(all: Uint8Array<ArrayBuffer>): Map<string, EventStreamValue
   const bytes = (length: number): Uint8Array<ArrayBuffer> => all.slice(take(length), at);
   try {
     while (at < all.length) {
-      const name = text.decode(bytes(view.getUint8(take(1))));
+      const name = textOf(bytes(view.getUint8(take(1))));
       const code = view.getUint8(take(1));
       const read = readers[code];
       if (!read) throw malformed(`a header has the unknown type ${code}`);

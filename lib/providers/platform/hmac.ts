@@ -1,8 +1,8 @@
-const encoder = new TextEncoder();
+import { utf8Of } from '../../core/utf8.ts';
 
 /** The bytes of a text; bytes are returned as they are. */
 export function bytesOf(data: string | Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  return typeof data === 'string' ? encoder.encode(data) : data;
+  return typeof data === 'string' ? utf8Of(data) : data;
 }
 
 /** HMAC-SHA256 of a message. */
@@ -11,7 +11,7 @@ export async function hmacSha256(
   message: string | Uint8Array<ArrayBuffer>,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const algorithm = { name: 'HMAC', hash: 'SHA-256' };
-  const key = await crypto.subtle.importKey('raw', encoder.encode(secret), algorithm, false, ['sign']);
+  const key = await crypto.subtle.importKey('raw', utf8Of(secret), algorithm, false, ['sign']);
   return new Uint8Array(await crypto.subtle.sign('HMAC', key, bytesOf(message)));
 }
 
@@ -23,7 +23,7 @@ export async function verifyHmacSha256(
 ): Promise<boolean> {
   if (!secret) return false;
   const algorithm = { name: 'HMAC', hash: 'SHA-256' };
-  const key = await crypto.subtle.importKey('raw', encoder.encode(secret), algorithm, false, ['verify']);
+  const key = await crypto.subtle.importKey('raw', utf8Of(secret), algorithm, false, ['verify']);
   return crypto.subtle.verify('HMAC', key, signature, bytesOf(message));
 }
 

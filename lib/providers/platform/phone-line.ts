@@ -62,8 +62,6 @@ const secretTailMs = 1000;
 const open = 1;
 const closed = 3;
 
-const decoder = new TextDecoder();
-
 /**
  * A phone's line: the socket of one call after another, of either kind, with limits enforced; and the keys that the
  * caller presses. Never throws.
@@ -255,7 +253,7 @@ export class PhoneLine<P extends object = never> {
   #handle(message: string | Uint8Array, isText: boolean): void {
     const { receive, receiveAudio } = this.#handler;
     if (typeof message === 'string') receive(message);
-    else if (!receiveAudio?.(message)) receive(isText ? decoder.decode(message) : bytesOf(message));
+    else if (!receiveAudio?.(message)) receive(isText ? new TextDecoder().decode(message) : bytesOf(message));
   }
 
   #afford(bytes: number): boolean {

@@ -256,15 +256,13 @@ function isText(parameter: [string, unknown]): parameter is [string, string] {
   return typeof parameter[1] === 'string';
 }
 
-const encoder = new TextEncoder();
-
 /** What stands before each number of a `media` message, and before its payload. */
-const beforeNumbers: readonly Uint8Array[] = [
+const beforeNumbers: readonly string[] = [
   '{"event":"media","sequenceNumber":"',
   '","media":{"track":"inbound","chunk":"',
   '","timestamp":"',
-].map((text) => encoder.encode(text));
-const beforePayload = encoder.encode('","payload":"');
+];
+const beforePayload = '","payload":"';
 
 /**
  * Reads the `media` messages of one stream by position: they have one shape, and parsing JSON, which may have any, takes
@@ -272,11 +270,11 @@ const beforePayload = encoder.encode('","payload":"');
  * always agree.
  */
 class MediaReader {
-  readonly #afterPayload: Uint8Array;
+  readonly #afterPayload: string;
 
   /** @param wireSid - The stream's id, as JSON. */
   constructor(wireSid: string) {
-    this.#afterPayload = encoder.encode(`"},"streamSid":${wireSid}}`);
+    this.#afterPayload = `"},"streamSid":${wireSid}}`;
   }
 
   /** The caller's audio and its time; `undefined` for anything but a message of the known shape. */
@@ -300,9 +298,12 @@ class MediaReader {
   }
 }
 
-function hasAt(message: Uint8Array, at: number, text: Uint8Array): boolean {
+/** Whether these letters, of ASCII, stand there. */
+function hasAt(message: Uint8Array, at: number, text: string): boolean {
   if (at < 0 || at + text.length > message.length) return false;
-  for (let index = 0; index < text.length; index++) if (message[at + index] !== text[index]) return false;
+  for (let index = 0; index < text.length; index++) {
+    if (message[at + index] !== text.charCodeAt(index)) return false;
+  }
   return true;
 }
 

@@ -2,9 +2,9 @@ import { bytesPerSample, frameBytes, type PcmFormat } from '../../audio/formats.
 import { ownEntry, type WireObject } from '../../core/guard.ts';
 import { parseJsonObject } from '../../core/parse-json.ts';
 import { hexUuid } from '../../core/hex.ts';
+import { utf8Of } from '../../core/utf8.ts';
 import type { SocketData } from '../../transport/reconnecting-socket.ts';
 
-const utf8 = new TextEncoder();
 const crlf = '\r\n';
 
 /** A message from the service. */
@@ -37,7 +37,7 @@ export function uspText(headers: Omit<UspHeaders, 'contentType'>, body: WireObje
 
 /** A message with audio: the length of its headers, the headers without a final empty line, and the bytes. */
 export function uspAudio(headers: UspHeaders, audio: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  const lines = utf8.encode(linesOf(headers));
+  const lines = utf8Of(linesOf(headers));
   const message = new Uint8Array(2 + lines.length + audio.length);
   message.set([lines.length >> 8, lines.length & 0xff]);
   message.set(lines, 2);
@@ -71,7 +71,7 @@ export function riffHeader(format: PcmFormat): Uint8Array<ArrayBuffer> {
   const { encoding, sampleRate, channels } = format;
   const view = new DataView(new ArrayBuffer(44));
   const words = { 0: 'RIFF', 8: 'WAVE', 12: 'fmt ', 36: 'data' };
-  for (const [at, word] of Object.entries(words)) new Uint8Array(view.buffer).set(utf8.encode(word), Number(at));
+  for (const [at, word] of Object.entries(words)) new Uint8Array(view.buffer).set(utf8Of(word), Number(at));
   view.setUint32(16, 16, true);
   view.setUint16(20, tags[encoding] ?? 1, true);
   view.setUint16(22, channels, true);
