@@ -62,33 +62,29 @@ export function timeRules({ language }: RuleParts): Rule[] {
   const opening = head && `(?<head>${head})\\s?`;
   const closing = tail && `\\s?(?<tail>${tail})(?![\\p{L}\\p{M}\\d])`;
   const clock = `${hour}:${minute}(?::(?<second>[0-5]\\d))?`;
-  const patterns = [
-    ...(head ? [`${opening}${clock}${wordEnds}`] : []),
-    ...(tail ? [`${clock}${closing}`, `${hour}${closing}`] : []),
-    ...(language.times ?? []).map((pattern) => pattern + wordEnds),
-    `${clock}${wordEnds}`,
+  const say: Rule['say'] = ({ hour: hours, minute: minutes, second, head: front, tail: back, mark }, { before }) =>
+    language.time({
+      hour: Number(hours),
+      minute: minutes === undefined ? undefined : Number(minutes),
+      second: second === undefined ? undefined : Number(second),
+      mark: lower(front ?? back ?? mark),
+      before,
+    });
+  const timeRule = (pattern: string): Rule => ({ pattern, takesDot: true, say });
+  const plain = timeRule(clock + wordEnds);
+  const closed = timeRule(clock + closing);
+  const rules = [
+    ...(head ? [timeRule(opening + clock + wordEnds)] : []),
+    ...(tail ? [closed, timeRule(hour + closing)] : []),
+    ...(language.times ?? []).map((pattern) => timeRule(pattern + wordEnds)),
+    plain,
   ];
-  const rules = patterns.map((pattern): Rule => ({
-    pattern,
-    takesDot: true,
-    say: ({ hour: hours, minute: minutes, second, head: front, tail: back, mark }, { before }) =>
-      language.time({
-        hour: Number(hours),
-        minute: minutes === undefined ? undefined : Number(minutes),
-        second: second === undefined ? undefined : Number(second),
-        mark: lower(front ?? back ?? mark),
-        before,
-      }),
-  }));
   // A mark after the second time belongs to both.
   const marked = tail && `(?!\\s?(?:${tail}))`;
   const ranges = rules
     .map((rule) => rangeOf(rule, language))
     .map((rule) => ({ ...rule, pattern: rule.pattern + marked }));
   // A mark after the second time alone: 9:00-17:00 Uhr.
-  const [plain, closed] = [`${clock}${wordEnds}`, `${clock}${closing}`].map((wanted) =>
-    rules.find(({ pattern }) => pattern === wanted),
-  );
-  const mixed = tail && plain && closed ? [rangeOf(plain, language, closed)] : [];
+  const mixed = tail ? [rangeOf(plain, language, closed)] : [];
   return [...mixed, ...ranges, ...rules];
 }
