@@ -7,6 +7,7 @@ import {
   manners,
   says,
   scriptedCaller,
+  type CallResult,
   type Judge,
   type Scenario,
 } from 'rxvoice/evaluation';
@@ -135,6 +136,44 @@ describe('evaluate', () => {
     expect([now, most]).toEqual([0, 3]);
   });
 
+  it.each([
+    [
+      'throws',
+      (): never => {
+        throw new Error('the disk is full');
+      },
+    ],
+    ['rejects', (): Promise<never> => Promise.reject(new Error('the disk is full'))],
+  ])('holds and judges all calls although onResult %s, which is an error', async (_, fail) => {
+    let told = 0;
+    const { exitCode, scenarios } = await rehearse(
+      {},
+      {
+        ...{ scenarios: [scenario('one')], repetitions: 4, concurrency: 2 },
+        onResult: ({ repetition }) => ++told && repetition === 2 && fail(),
+      },
+    );
+    const calls = scenarios[0]?.calls ?? [];
+    expect(calls.map(({ outcome, error }) => [outcome, error])).toEqual([
+      ['passed', undefined],
+      ['error', 'onResult: the disk is full'],
+      ['passed', undefined],
+      ['passed', undefined],
+    ]);
+    expect(calls.map(({ verdicts }) => verdicts.length)).toEqual([1, 1, 1, 1]);
+    expect([told, exitCode]).toEqual([4, 2]);
+  });
+
+  it('ends only after a result has been taken', async () => {
+    const taken: number[] = [];
+    const onResult = async ({ repetition }: CallResult): Promise<void> => {
+      await new Promise(setImmediate);
+      taken.push(repetition);
+    };
+    await rehearse({}, { scenarios: [scenario('one')], repetitions: 2, onResult });
+    expect(taken).toEqual([1, 2]);
+  });
+
   it('begins no call once its signal has aborted, and passes none that it ended', async () => {
     const stop = new AbortController();
     const { scenarios } = await rehearse(
@@ -147,6 +186,7 @@ describe('evaluate', () => {
   it.each([
     ['line that is never made', 'create'],
     ['judge that never answers', 'judge'],
+    ['result that is never taken', 'onResult'],
   ])('does not wait for a %s once its signal has aborted', async (_, hangs) => {
     const stop = new AbortController();
     const hang = (): Promise<never> => {
@@ -154,8 +194,13 @@ describe('evaluate', () => {
       return new Promise(() => undefined);
     };
     const create = hangs === 'create' ? hang : ends({});
-    const scenarios = [scenario('one', { judges: [always, { name: 'slow', judge: hang }] })];
-    const { exitCode } = await evaluate({ scenarios, create, time: 'virtual', signal: stop.signal });
+    const judge: Judge = hangs === 'judge' ? { name: 'slow', judge: hang } : always;
+    const onResult = hangs === 'onResult' ? hang : undefined;
+    const scenarios = [scenario('one', { judges: [always, judge] })];
+    const { exitCode } = await evaluate({
+      ...{ scenarios, create, time: 'virtual', signal: stop.signal },
+      ...(onResult && { onResult }),
+    });
     expect(exitCode).toBe(2);
   });
 

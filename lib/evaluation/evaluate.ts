@@ -27,11 +27,16 @@ export interface EvaluationOptions {
   readonly time?: 'real' | 'virtual';
   /** Ends calls, and begins no more; the ones that are not judged are errors. */
   readonly signal?: AbortSignal;
-  /** Called after each call. */
-  readonly onResult?: (result: CallResult) => void;
+  /**
+   * Called after each call; a promise that it returns is awaited. If it throws or rejects, the call is an error, and the
+   * evaluation goes on.
+   */
+  readonly onResult?: (result: CallResult) => unknown;
 }
 
-/** `error`: a call that could not be held, or a judge that could not judge. It is never a pass. */
+/**
+ * `error`: a call that could not be held, a judge that could not judge, or an `onResult` that failed. It is never a pass.
+ */
 export type Outcome = 'passed' | 'failed' | 'error';
 
 /** What a judge found. */
@@ -47,7 +52,7 @@ export interface CallResult extends CallRun {
   readonly outcome: Outcome;
   /** Empty if the call could not be held. */
   readonly verdicts: readonly Verdict[];
-  /** Why the call could not be held to its end. */
+  /** Why the call could not be held to its end, or `onResult` failed. */
   readonly error?: string;
   /** The call, as far as it went. */
   readonly record?: CallRecord;
@@ -84,7 +89,7 @@ export interface Evaluation {
  * out of its range.
  */
 export async function evaluate(options: EvaluationOptions): Promise<Evaluation> {
-  const { scenarios, repetitions = 1, concurrency = 1, seed = 1, time = 'real', onResult } = options;
+  const { scenarios, repetitions = 1, concurrency = 1, seed = 1, time = 'real' } = options;
   assertOptions(options);
   const calls = scenarios.flatMap((scenario) =>
     Array.from({ length: repetitions }, (_, index) => ({ scenario, repetition: index + 1 })),
@@ -97,9 +102,7 @@ export async function evaluate(options: EvaluationOptions): Promise<Evaluation> 
       if (!call) return;
       const { scenario, repetition } = call;
       const run = { scenario: scenario.name, repetition, seed: seedOf(seed, scenario.name, repetition) };
-      const result = await callOf(run, scenario, options);
-      results[at] = result;
-      onResult?.(result);
+      results[at] = await handOver(await callOf(run, scenario, options), options);
     }
   };
   await Promise.all(Array.from({ length: Math.min(concurrency, calls.length) }, work));
@@ -167,6 +170,18 @@ async function callOf(run: CallRun, scenario: Scenario, options: EvaluationOptio
   } finally {
     const disposing = ends?.pipeline.dispose();
     if (disposing) await inTime(disposing).catch(() => undefined);
+  }
+}
+
+/** Hands a result to the application. What it did not take is an error: it may be missing wherever it is kept. */
+async function handOver(result: CallResult, { onResult, signal }: EvaluationOptions): Promise<CallResult> {
+  try {
+    const taken = onResult?.(result);
+    if (taken instanceof Promise) await (signal ? answered(taken, signal) : taken);
+    return result;
+  } catch (cause) {
+    const problems = [result.error, `onResult: ${messageOf(cause)}`].filter((each) => each !== undefined);
+    return { ...result, outcome: 'error', error: problems.join('; ') };
   }
 }
 
