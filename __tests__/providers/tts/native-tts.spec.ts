@@ -3,7 +3,8 @@ import { Pipeline, VoiceError } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeSTT } from 'rxvoice/testing';
 import type { PlaybackEvent } from '../../../lib/core/roles.ts';
 import { nativeVoiceSpeaks$ } from '../../../lib/playback/native-voice.ts';
-import { NativeTTS, type NativeTTSConfig } from '../../../lib/providers/tts/native-tts.ts';
+import { NativeTTS } from '../../../lib/providers/tts/native-tts.ts';
+import type { NativeTTSConfig } from '../../../lib/providers/tts/native-tts-config.ts';
 import { settle, TestClock } from '../../transport/test-clock.ts';
 
 /** One utterance, as a script plays it. */

@@ -8,7 +8,6 @@ import {
   takeUntil,
   tap,
   type ObservableInput,
-  type SchedulerLike,
 } from 'rxjs';
 import type { AudioChunk } from '../../audio/types.ts';
 import { VoiceError, type VoiceErrorOptions } from '../../core/errors.ts';
@@ -17,26 +16,17 @@ import { nativeVoiceSpeaks$ } from '../../playback/native-voice.ts';
 import { fromInput } from '../../stream/bridge.ts';
 import { splitText } from '../../text/split-text.ts';
 import { NativeSpeaker, NativeTexts, PlayQueue, type NativePiece } from './native-speaker.ts';
+import type { NativeTTSConfig } from './native-tts-config.ts';
 import { cancelNativeSpeech } from './native-utterance.ts';
 import { chooseNativeVoice, nativeVoiceNamed, nativeVoices, nativeVoicesKnown$ } from './native-voices.ts';
 import { SynthesisOutputs, type SynthesisOutputsOptions } from './synthesis-outputs.ts';
 import type { UtteranceEvent } from './utterance.ts';
 import { spreadWords } from './words/spread-words.ts';
 
-/** How the browser speaks. */
-export interface NativeManner {
-  readonly voiceName?: string;
-  readonly voiceLang?: string;
-  readonly rate?: number;
-  readonly pitch?: number;
-  readonly voicesTimeoutMs?: number;
-  readonly scheduler?: SchedulerLike;
-}
-
 /** What a {@link NativePlayer} uses of its provider. */
 export interface NativePlayerHost {
   readonly outputs: SynthesisOutputsOptions;
-  readonly config: () => NativeManner;
+  readonly config: () => NativeTTSConfig;
   /** Longest utterance, in characters. */
   readonly maxTextLength: number;
   /** Plays one chunk. */

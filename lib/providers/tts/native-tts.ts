@@ -1,6 +1,6 @@
-import { defer, EMPTY, lastValueFrom, Subject, type Observable, type ObservableInput, type SchedulerLike } from 'rxjs';
+import { defer, EMPTY, lastValueFrom, Subject, type Observable, type ObservableInput } from 'rxjs';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
-import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
+import { configProblem, type RulesOf } from '../../core/config-rule.ts';
 import type { Logger } from '../../core/logger.ts';
 import { OnDemand } from '../../core/on-demand.ts';
 import { Provider } from '../../core/provider.ts';
@@ -14,25 +14,10 @@ import type {
 } from '../../core/roles.ts';
 import { nativeFormat } from '../../playback/native-voice.ts';
 import type { NativePlayer, NativePlayerHost } from './native-player.ts';
+import type { NativeTTSConfig } from './native-tts-config.ts';
 import type { SynthesisStreams } from './synthesis-outputs.ts';
 
-/** Configuration of {@link NativeTTS}. */
-export interface NativeTTSConfig {
-  /** Name of the voice, or part of it. Default: the browser's choice. */
-  readonly voiceName?: string;
-  /** BCP 47: language of the voice if no name matches, and of the text. Default: the voice's, else the browser's. */
-  readonly voiceLang?: string;
-  /** Speed, 0.1 to 10; 1 is the voice's own. Default: 1. */
-  readonly rate?: number;
-  /** Semitones, -20 to 20. Default: 0. */
-  readonly pitch?: number;
-  /** Longest wait in `initialize()` for the browser's list of voices, in milliseconds. Default: 2,000. */
-  readonly voicesTimeoutMs?: number;
-  /** The clock. Default: RxJS's asyncScheduler. */
-  readonly scheduler?: SchedulerLike;
-}
-
-const rules: Readonly<Record<string, ConfigRule>> = {
+const rules: RulesOf<NativeTTSConfig> = {
   voiceName: { type: 'text' },
   voiceLang: { type: 'text' },
   rate: { min: 0.1, max: 10 },
