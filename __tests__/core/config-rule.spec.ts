@@ -42,6 +42,17 @@ describe('configProblem', () => {
       { voiceId: 'v', options: { speed: 3 } },
       'options.speed must be a number from 1 to 2, not 3',
     ],
+    [
+      'refuses a key that a group does not have',
+      { voiceId: 'v', options: { sped: 1 } },
+      'there is no option options.sped, only options.speed, options.silenceMs, options.clean, options.terms',
+    ],
+    [
+      'refuses it in any of a list of groups',
+      { voiceId: 'v', options: [{ speed: 1 }, { sped: 1 }] },
+      'there is no option options.sped, only options.speed, options.silenceMs, options.clean, options.terms',
+    ],
+    ['passes a key without a value', { voiceId: 'v', options: { sped: undefined } }, undefined],
     ['passes what has nothing within', { voiceId: 'v', options: null }, undefined],
     [
       'refuses a fraction of what is whole',

@@ -1,3 +1,4 @@
+import { asObject } from './guard.ts';
 import type { Query } from './remote-provider.ts';
 
 /** The values that a configuration key can have on the wire. */
@@ -31,7 +32,10 @@ export interface ConfigRule<V = unknown> {
   toWire?(value: V): WireValue;
 }
 
-/** Rules by key; `options.speed` is the key `speed` in the object `options`. */
+/**
+ * Rules by key; `options.speed` is the key `speed` in the object `options`, which may then have no other keys than those
+ * with a rule: `{}` allows any value.
+ */
 export type ConfigRules = Readonly<Record<string, ConfigRule>>;
 
 /** Rules for a configuration's own keys, each typed by its key's value. */
@@ -79,6 +83,8 @@ export function configProblem(
   rules: ConfigRules,
   advise?: (sentence: string) => void,
 ): string | undefined {
+  const stray = strayKey(config, rules);
+  if (stray !== undefined) return stray;
   const advice: string[] = [];
   for (const [key, rule] of Object.entries(rules)) {
     const value = valueAt(config, key);
@@ -88,6 +94,31 @@ export function configProblem(
     if (!isAbsent && rule.known?.includes(value as string) === false) advice.push(unknownValue(key, value, rule.known));
   }
   if (advise) advice.forEach(advise);
+  return undefined;
+}
+
+/** A key that an object of options must not have, as a sentence: it would silently leave a default in force. */
+export function unknownKey(given: object, keys: readonly string[], group: string = ''): string | undefined {
+  const key = Object.entries(given).find(([each, value]) => value !== undefined && !keys.includes(each))?.[0];
+  return key && `there is no option ${group}${key}, only ${keys.map((each) => group + each).join(', ')}`;
+}
+
+/** The first key without a rule, in an object whose other keys have one. */
+function strayKey(config: object, rules: ConfigRules): string | undefined {
+  const groups = new Map<string, Set<string>>();
+  for (const key of Object.keys(rules)) {
+    for (let dot = key.indexOf('.'); dot >= 0; dot = key.indexOf('.', dot + 1)) {
+      const group = key.slice(0, dot);
+      const members = groups.get(group) ?? new Set();
+      groups.set(group, members.add(key.slice(dot + 1).replace(/\..*/, '')));
+    }
+  }
+  for (const [group, members] of groups) {
+    for (const value of [valueAt(config, group)].flat()) {
+      const problem = unknownKey(asObject(value) ?? {}, [...members], `${group}.`);
+      if (problem !== undefined) return problem;
+    }
+  }
   return undefined;
 }
 

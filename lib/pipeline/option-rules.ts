@@ -1,5 +1,5 @@
 import { isObservable } from 'rxjs';
-import { configProblem, type ConfigRule, type ConfigRules } from '../core/config-rule.ts';
+import { configProblem, unknownKey, type ConfigRule, type ConfigRules } from '../core/config-rule.ts';
 import { messageOf } from '../core/errors.ts';
 import { asObject, ownEntry } from '../core/guard.ts';
 import type { ProviderRole } from '../core/roles.ts';
@@ -24,16 +24,34 @@ const thresholds = (group: string): ConfigRules => ({
   [`${group}.voiceTimeoutMs`]: duration,
 });
 
-const answerRules: ConfigRules = {
+const answerRules: Readonly<Record<`answer.${keyof AnswerOptions}`, ConfigRule>> = {
   'answer.maxTokens': { min: 1, max: Infinity, integer: true },
   'answer.temperature': duration,
+  'answer.seed': {},
+  'answer.stopSequences': {},
+  'answer.responseFormat': {},
+  'answer.serviceTier': {},
+  'answer.cacheKey': {},
+  'answer.parallelToolCalls': {},
+  'answer.extraBody': {},
+  'answer.toolChoice': {},
   'answer.maxToolRounds': { min: 0, max: Infinity },
   'answer.maxToolCalls': { min: 0, max: Infinity },
   'answer.interruptible': { type: 'boolean' },
+  'answer.tts': {},
+};
+
+const answerKeys = Object.keys(answerRules).map((key) => key.replace('answer.', ''));
+
+const historyRules: Readonly<Record<`history.${keyof HistoryOptions}`, ConfigRule>> = {
+  'history.maxTurns': count,
+  'history.maxTokens': count,
+  'history.countTokens': {},
 };
 
 const rules: ConfigRules = {
   ...answerRules,
+  ...historyRules,
   'turnTaking.strategy': { oneOf: ['stt', 'manual'] },
   'turnTaking.sttTimeoutMs': duration,
   ...thresholds('bargeIn'),
@@ -43,6 +61,8 @@ const rules: ConfigRules = {
   'bargeIn.duckDb': duration,
   'bargeIn.whileUninterruptible': { oneOf: ['discard', 'queue'] },
   'bargeIn.echoGuard': { type: 'boolean' },
+  'bargeIn.commands': {},
+  'bargeIn.backchannels': {},
   'preflight.enabled': { type: 'boolean' },
   'preflight.speak': { type: 'boolean' },
   'preflight.maxStarts': duration,
@@ -50,8 +70,6 @@ const rules: ConfigRules = {
   followLanguage: { type: 'boolean' },
   'timeouts.hookMs': duration,
   'preflight.stableInterimMs': duration,
-  'history.maxTurns': count,
-  'history.maxTokens': count,
   'endpointing.minMs': duration,
   'endpointing.maxMs': duration,
   'endpointing.maxTurnMs': duration,
@@ -71,33 +89,12 @@ const known: Readonly<Record<keyof PipelineOptions, true>> = {
   ...{ inputEvents: true, logger: true, scheduler: true },
 };
 
-const ofAnswers: Readonly<Record<keyof AnswerOptions, true>> = {
-  ...{ maxTokens: true, temperature: true, seed: true, stopSequences: true, responseFormat: true, serviceTier: true },
-  ...{ cacheKey: true, parallelToolCalls: true, extraBody: true, toolChoice: true, maxToolRounds: true },
-  ...{ maxToolCalls: true, interruptible: true, tts: true },
-};
-const ofHistories: Readonly<Record<keyof HistoryOptions, true>> = {
-  maxTurns: true,
-  maxTokens: true,
-  countTokens: true,
-};
 const ofAgents: Readonly<Record<keyof AgentProfile, true>> = {
   ...{ systemPrompt: true, tools: true, llm: true, tts: true, voices: true, answer: true },
 };
 const ofMessages: Readonly<Record<keyof SendOptions, true>> = { interrupt: true, images: true, answer: true };
 const ofSpeech: Readonly<Record<keyof SayOptions, true>> = {
   ...{ interruptible: true, store: true, priority: true, tts: true },
-};
-
-/** Groups of options, and their keys without a rule. */
-const groups: Readonly<Record<string, readonly string[]>> = {
-  answer: Object.keys(ofAnswers),
-  turnTaking: [],
-  endpointing: [],
-  bargeIn: ['commands', 'backchannels'],
-  ...{ 'bargeIn.thinking': [], 'bargeIn.speaking': [], 'bargeIn.greeting': [] },
-  preflight: [],
-  timeouts: [],
 };
 
 const isText = (value: unknown): boolean => typeof value === 'string';
@@ -149,22 +146,23 @@ const kinds: Readonly<Partial<Record<keyof PipelineOptions, readonly [string, (v
 export function assertOptions(options: PipelineOptions, changes: PipelineUpdate = {}): void {
   const lacking = options.providers.map(ofProvider).find((problem) => problem !== undefined);
   if (lacking !== undefined) throw refused(lacking);
-  const unknown = misspelt(options);
+  const unknown = unknownKey(options, Object.keys(known));
   if (unknown !== undefined) throw refused(unknown);
   for (const [key, [what, fits]] of Object.entries(kinds)) {
     const value: unknown = options[key as keyof typeof kinds];
     if (value !== undefined && !fits(value)) throw refused(`${key} must be ${what}`);
   }
+  // A History of the application's has options of its own.
+  const isHistory = 'changes$' in (asObject(options.history) ?? {});
   const problem =
-    configProblem(options, rules) ?? phrases(options) ?? ofTools(options) ?? agentsAndVoices(options, changes);
+    configProblem(isHistory ? { ...options, history: undefined } : options, rules) ?? phrases(options) ?? ofTools(options) ?? agentsAndVoices(options, changes);
   if (problem !== undefined) throw refused(problem);
 }
 
 /** @throws VoiceError `configuration` when an answer cannot be given like that. */
 export function assertAnswer(options: SendOptions): void {
   const problem =
-    unknownKey(options, Object.keys(ofMessages), '') ??
-    unknownKey(options.answer ?? {}, Object.keys(ofAnswers), 'answer.') ??
+    unknownKey(options, Object.keys(ofMessages)) ??
     configProblem(options, answerRules) ??
     ofImages(options);
   if (problem !== undefined) throw refused(problem);
@@ -172,7 +170,7 @@ export function assertAnswer(options: SendOptions): void {
 
 /** @throws VoiceError `configuration` when there is no such option of `say()`. */
 export function assertSaying(options: SayOptions): void {
-  const problem = unknownKey(options, Object.keys(ofSpeech), '');
+  const problem = unknownKey(options, Object.keys(ofSpeech));
   if (problem !== undefined) throw refused(problem);
 }
 
@@ -230,35 +228,6 @@ function keeps(provider: AnyProvider, key: string): boolean {
   );
 }
 
-/** An unknown key would silently leave a default in force. */
-function misspelt(options: PipelineOptions): string | undefined {
-  const problem = unknownKey(options, Object.keys(known), '');
-  if (problem !== undefined) return problem;
-  for (const [group, others] of Object.entries(groups)) {
-    const value = group.split('.').reduce<unknown>((each, key) => asObject(each)?.[key], options);
-    const own = Object.keys(rules).flatMap((key) =>
-      key.startsWith(`${group}.`) ? [key.slice(group.length + 1).replace(/\..*/, '')] : [],
-    );
-    const wrong = unknownKey(asObject(value) ?? {}, [...new Set([...own, ...others])], `${group}.`);
-    if (wrong !== undefined) return wrong;
-  }
-  for (const [name, profile] of Object.entries(asObject(options.agents) ?? {})) {
-    const { answer, ...rest } = asObject(profile) ?? {};
-    const wrong =
-      unknownKey(rest, Object.keys(ofAgents), `agents.${name}.`) ??
-      unknownKey(asObject(answer) ?? {}, Object.keys(ofAnswers), `agents.${name}.answer.`);
-    if (wrong !== undefined) return wrong;
-  }
-  const history = asObject(options.history) ?? {};
-  // A History of the application's has options of its own.
-  return 'changes$' in history ? undefined : unknownKey(history, Object.keys(ofHistories), 'history.');
-}
-
-function unknownKey(given: object, keys: readonly string[], group: string): string | undefined {
-  const key = Object.entries(given).find(([each, value]) => value !== undefined && !keys.includes(each))?.[0];
-  return key && `there is no option ${group}${key}, only ${keys.map((each) => group + each).join(', ')}`;
-}
-
 function phrases({ bargeIn }: PipelineOptions): string | undefined {
   const lists = typeof bargeIn === 'object' ? { commands: bargeIn.commands, backchannels: bargeIn.backchannels } : {};
   const isOne = (list: unknown): boolean =>
@@ -297,6 +266,11 @@ function agentsAndVoices(
     return 'agents must be an object of at least one agent, by name';
   }
   for (const [name, profile] of Object.entries(agents ?? {})) {
+    const { answer, ...rest } = asObject(profile) ?? {};
+    const stray =
+      unknownKey(rest, Object.keys(ofAgents), `agents.${name}.`) ??
+      unknownKey(asObject(answer) ?? {}, answerKeys, `agents.${name}.answer.`);
+    if (stray !== undefined) return stray;
     const problem = isGroup(profile) ? ofAgent(profile) : 'must be an object';
     if (problem !== undefined) return `agents.${name} ${problem}`;
   }

@@ -134,6 +134,9 @@ export const alphaRules: ConfigRules = {
   experimental: { type: 'boolean' },
   mipOptOut: { type: 'boolean' },
   functionTimeoutMs: { min: 1 },
+  ...{ 'listen.provider': {}, 'speak.provider': {}, 'think.provider': {}, 'think.prompt': {}, 'think.functions': {} },
+  ...{ 'think.contextLength': {}, 'context.messages': {}, 'audio.input.encoding': {}, 'audio.output.encoding': {} },
+  ...{ 'think.endpoint.url': {}, 'think.endpoint.headers': {}, 'speak.endpoint.url': {}, 'speak.endpoint.headers': {} },
   'audio.input.sampleRate': { min: 8000, max: 48_000, integer: true },
   'audio.output.sampleRate': { min: 8000, max: 48_000, integer: true },
 };

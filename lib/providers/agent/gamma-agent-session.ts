@@ -77,6 +77,7 @@ const unit = { min: 0, max: 1 };
 export const gammaAgentRules: ConfigRules = {
   agentId: { type: 'text' },
   instructions: { type: 'text' },
+  'context.messages': {},
   model: { type: 'text' },
   language: { type: 'text' },
   voiceId: { type: 'text' },

@@ -20,6 +20,7 @@ import type {
   SpeechEvent,
   TranscriptionResult,
 } from '../../core/roles.ts';
+import { reconnectRules } from '../../stream/backoff.ts';
 import { Fifo } from '../../stream/fifo.ts';
 import type { ReconnectingSocketOptions } from '../../transport/reconnecting-socket-options.ts';
 import type * as Runner from './agent-runner.ts';
@@ -196,7 +197,7 @@ export abstract class StreamingAgent<C extends AgentConfig, S, A = unknown>
 
   protected override configProblem(): string | undefined {
     const { rules, conflict } = this.#wire;
-    return configProblem(this.config, rules, this.advise) ?? conflict?.(this.config, this.advise);
+    return configProblem(this.config, { ...reconnectRules, ...rules }, this.advise) ?? conflict?.(this.config, this.advise);
   }
 
   protected override async onInitialize(_signal: AbortSignal): Promise<void> {

@@ -1,6 +1,6 @@
 import { ReplaySubject, Subject, type Observable } from 'rxjs';
 import type { AudioMetadata } from '../../audio/types.ts';
-import type { BackoffOptions } from '../../stream/backoff.ts';
+import { reconnectRules, type BackoffOptions } from '../../stream/backoff.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
 import { OnDemand } from '../../core/on-demand.ts';
 import type { RemoteConfig } from '../../core/remote-provider.ts';
@@ -159,7 +159,7 @@ export class MeetingInputD extends MeetingInput<MeetingInputDConfig> {
 
   protected override configProblem(): string | undefined {
     const { transcript, transcriptLanguage } = this.config;
-    const problem = configProblem(this.config, rules);
+    const problem = configProblem(this.config, { ...reconnectRules, ...rules });
     if (problem !== undefined || transcriptLanguage === undefined) return problem;
     if (!transcript) return 'transcriptLanguage requires transcript: true';
     const isKnown = languageCode(transcriptLanguage) !== undefined;

@@ -1,7 +1,8 @@
 import { BehaviorSubject, filter, fromEvent, Subscription, takeUntil, type Observable } from 'rxjs';
 import type { AudioMetadata } from '../../audio/types.ts';
 import { capturedFormat } from '../../playback/media-track.ts';
-import type { BackoffOptions } from '../../stream/backoff.ts';
+import { reconnectRules, type BackoffOptions } from '../../stream/backoff.ts';
+import { configProblem } from '../../core/config-rule.ts';
 import { VoiceError } from '../../core/errors.ts';
 import { OnDemand } from '../../core/on-demand.ts';
 import type { AuthType, RemoteConfig } from '../../core/remote-provider.ts';
@@ -52,6 +53,10 @@ export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
     return capturedFormat(sampleRate);
   }
 
+  protected override configProblem(): string | undefined {
+    return configProblem(this.config, reconnectRules);
+  }
+
   protected override async onInitialize(signal: AbortSignal): Promise<void> {
     const { MeetingSessionE } = await new OnDemand(this.name, () => import('./meeting-session-e.ts')).load();
     const meeting = new MeetingSessionE({
@@ -68,6 +73,7 @@ export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
     await meeting.prepare();
     signal.throwIfAborted();
     this.assertAuth();
+    this.assertConfig();
     if (!/^spaces\/[^/\s]+$/.test(this.config.spaceName)) {
       throw this.error('spaceName must be of the form spaces/<id>', { code: 'configuration' });
     }

@@ -122,6 +122,7 @@ const rules: ConfigRules = {
   'options.eotTimeoutMs': { min: 500, max: 60_000, integer: true, wire: 'eot_timeout_ms' },
   'options.keyterms': { type: 'texts', maxLength: 100, wire: 'keyterm' },
   'options.languageHints': { type: 'texts', wire: 'language_hint' },
+  'options.parameters': {},
 };
 
 /** Turn events: what each means for the voice and for the words. */

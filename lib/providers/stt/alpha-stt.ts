@@ -61,6 +61,7 @@ const rules: ConfigRules = {
   'options.vadEvents': { type: 'boolean', wire: 'vad_events', default: true },
   'options.keyterms': { type: 'texts', wire: 'keyterm' },
   'options.multichannel': { type: 'boolean', wire: 'multichannel' },
+  'options.parameters': {},
 };
 
 interface AlphaSession {

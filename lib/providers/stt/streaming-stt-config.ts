@@ -1,6 +1,6 @@
-import type { BackoffOptions } from '../../stream/backoff.ts';
 import type { ConfigRules } from '../../core/config-rule.ts';
 import type { RemoteConfig } from '../../core/remote-provider.ts';
+import { reconnectRules, type BackoffOptions } from '../../stream/backoff.ts';
 
 /** Configuration of every streaming speech-to-text provider. */
 export interface StreamingSTTConfig extends RemoteConfig {
@@ -30,6 +30,7 @@ export const streamingRules: ConfigRules = {
   silenceTimeoutMs: { min: 1, orFalse: true },
   closeTimeoutMs: { min: 0 },
   catchUpSpeed: { min: 1, orFalse: true },
+  ...reconnectRules,
 };
 
 /** Keys that take effect from the next connection on. */

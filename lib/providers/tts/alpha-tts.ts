@@ -88,7 +88,9 @@ const wire: SocketWire<AlphaTTSConfig, undefined> = {
   rules: ({ outputFormat = 'linear16' }) => ({
     outputFormat: { oneOf: Object.keys(sampleRates) },
     sampleRate: { oneOf: ownEntry(sampleRates, outputFormat) ?? [] },
+    'options.model': { type: 'text' },
     'options.speed': { min: 0.7, max: 1.5 },
+    'options.mipOptOut': { type: 'boolean' },
     'limits.charactersPerMinute': { min: 2_000 },
     'limits.flushesPerMinute': { min: 20 },
   }),

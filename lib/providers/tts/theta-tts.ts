@@ -50,6 +50,7 @@ const wire: RequestWire<ThetaTTSConfig> = {
   authType: 'bearer',
   rules: () => ({
     responseFormat: { oneOf: Object.keys(formats) },
+    'voice.id': { type: 'text' },
     speed: { min: 0.25, max: 4 },
     instructions: { maxLength: 4096 },
   }),
