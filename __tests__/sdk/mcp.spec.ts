@@ -55,6 +55,12 @@ async function overHttp(connect: (url: URL) => Promise<McpClient & { close(): Pr
   };
 }
 
+/** Runs a tool as a pipeline does. */
+function call(tool: McpTool, args: unknown, signal: AbortSignal = new AbortController().signal): Promise<unknown> {
+  const given = { signal, say: () => undefined, handOver: () => undefined };
+  return lastValueFrom(executeTool(tool, { id: 'call_1', args }, given));
+}
+
 const ways: Readonly<Record<string, () => Promise<Connected>>> = {
   'SDK 1 over standard input': overStdio,
   'SDK 1 over HTTP': () =>
@@ -82,9 +88,7 @@ describe.each(Object.entries(ways))('mcpTools(), %s', (way, connect) => {
   const run = (tools: readonly McpTool[], name: string, args: unknown = {}, signal = new AbortController().signal) => {
     const tool = tools.find((each) => each.name === name);
     if (!tool) throw new Error(`no tool ${name}`);
-    return lastValueFrom(
-      executeTool(tool, { id: 'call_1', args }, { signal, say: () => undefined, handOver: () => undefined }),
-    );
+    return call(tool, args, signal);
   };
 
   it('lists the tools of every page, with what a model may be told', async () => {
@@ -208,13 +212,84 @@ describe.each(Object.entries(ways))('mcpTools(), %s', (way, connect) => {
   }
 });
 
-it('refuses two tools of one name, which the model could not tell apart', async () => {
+/** A client whose server lists these tools. */
+const listing = (...tools: readonly object[]): McpClient => ({
+  listTools: () => Promise.resolve({ tools }),
+  callTool: ({ name }) => Promise.resolve({ content: [{ type: 'text', text: name }] }),
+});
+
+describe('tools whose names models would not tell apart', () => {
   const tool = (name: string): object => ({ name, inputSchema: { type: 'object' } });
-  const client: McpClient = {
-    listTools: () => Promise.resolve({ tools: [tool('a.b'), tool('a_b')] }),
-    callTool: () => Promise.resolve({}),
+  const long = 'create_a_new_customer_record_in_the_crm_of_the_whole_company_for_a_';
+  const namesOf = async (...names: readonly string[]): Promise<readonly string[]> =>
+    (await mcpTools(listing(...names.map(tool)))).map(({ name }) => name);
+
+  it.each([
+    [
+      ['a.b', 'a_b'],
+      ['a_b_X', 'a_b'],
+    ],
+    [
+      ['a.b', 'a/b'],
+      ['a_b_X', 'a_b_X'],
+    ],
+    [
+      [`${long}person`, `${long}company`],
+      [`${long.slice(0, 56)}_X`, `${long.slice(0, 56)}_X`],
+    ],
+    [['a', 'a'], ['a']],
+  ])('%j are told apart, and those of the server stay', async (names, shapes) => {
+    const given = await namesOf(...names);
+    expect(new Set(given).size).toBe(shapes.length);
+    expect(given.map((name) => name.replace(/_[\da-z]{7}$/, '_X'))).toEqual(shapes);
+  });
+
+  it('have the same names whatever else the server lists', async () => {
+    const [person = ''] = await namesOf(`${long}person`);
+    expect(await namesOf('x', `${long}company`, `${long}person`)).toContain(person);
+  });
+
+  it('stand for their own tools, and are taken by a pipeline', async () => {
+    const own = [`${long}person`, `${long}company`, 'a.b', 'a_b'];
+    const tools = await mcpTools(listing(...own.map(tool)));
+    expect(await Promise.all(tools.map((each) => call(each, {})))).toEqual(own);
+    const providers = [new FakeInput(), new FakeSTT(), new FakeLLM(), new FakeTTS(), new FakeOutput()];
+    await using pipeline = new Pipeline({ providers, tools });
+    await expect(pipeline.initialize()).resolves.toBeUndefined();
+  });
+});
+
+describe("a server's regular expressions", () => {
+  const withSchema = async (properties: object, rest: object = {}): Promise<McpTool> => {
+    const inputSchema = { type: 'object', properties, ...rest };
+    const [tool] = await mcpTools(listing({ name: 'find', inputSchema }));
+    if (!tool) throw new Error('There is no tool.');
+    expect(tool.parameters).toEqual(inputSchema);
+    return tool;
   };
-  await expect(mcpTools(client)).rejects.toThrow('two tools named a_b');
+
+  it('are not run, which may take for ever', async () => {
+    const evil = { type: 'string', pattern: '^(a+)+$' };
+    const tool = await withSchema({ a: evil, b: { anyOf: [evil, { type: 'null' }] } });
+    const text = `${'a'.repeat(64)}!`;
+    expect(await call(tool, { a: text, b: text })).toBe('find');
+  });
+
+  it('need not be of those that JavaScript has', async () => {
+    const tool = await withSchema({ id: { type: 'string', pattern: '^(?i)[\\w\\-]+$' } });
+    expect(await call(tool, { id: 'x-1' })).toBe('find');
+  });
+
+  it('do not keep the rest of the schema from being checked', async () => {
+    const id = { type: 'string', pattern: '^x' };
+    const tool = await withSchema(
+      { id, count: { type: 'integer' } },
+      { required: ['id'], additionalProperties: false },
+    );
+    await expect(call(tool, { id: 'x', count: 'two' })).rejects.toThrow('/count: ');
+    await expect(call(tool, { count: 2 })).rejects.toThrow('do not fit the schema');
+    await expect(call(tool, { id: 'x', other: 2 })).rejects.toThrow('do not fit the schema');
+  });
 });
 
 it('gives the schema of a tool without arguments the properties that services ask for', async () => {

@@ -38,6 +38,11 @@ export interface Tool<Args = never> {
   readonly parameters?: JsonSchema;
   readonly schema?: StandardSchemaV1<unknown, Args>;
   /**
+   * Whether arguments are checked against the regular expressions in `parameters`. Whoever wrote one can make it run for
+   * ever, so `mcpTools()` turns this off: a server checks its own. Default: true.
+   */
+  readonly checksPatterns?: boolean;
+  /**
    * Runs the call. The result goes to the model, as JSON unless it is a string: a value, a promise's value, or the last
    * value of an Observable or async generator. An Error that is returned is one that is thrown.
    */

@@ -55,6 +55,8 @@ export interface McpToolsOptions {
 const maxPages = 100;
 /** What model services accept as a tool's name. */
 const longestName = 64;
+/** Characters of it that tell apart what is cut to the same name. */
+const digestLength = 7;
 
 /**
  * The tools of a server of the Model Context Protocol (https://modelcontextprotocol.io), for a pipeline. The client is
@@ -73,17 +75,39 @@ const longestName = 64;
  * const pipeline = new Pipeline({ providers, tools: await mcpTools(client) });
  * ```
  *
- * @throws Whatever the client throws; an Error when two tools have one name.
+ * @throws Whatever the client throws.
  */
 export async function mcpTools(client: McpClient, options: McpToolsOptions = {}): Promise<McpTool[]> {
   const listed = await listAll(client, options.signal);
   // What runs as a task of its own cannot be called like this.
   const callable = listed.filter((tool) => asObject(tool['execution'])?.['taskSupport'] !== 'required');
-  const tools = callable.map((tool) => toolOf(client, tool, options));
-  const names = tools.map(({ name }) => name);
-  const twin = names.find((name, index) => names.indexOf(name) !== index);
-  if (twin !== undefined) throw new Error(`mcpTools: the server has two tools named ${twin}: leave one out`);
-  return tools;
+  const ownNames = new Set(callable.map(({ name }) => asString(name) ?? ''));
+  const names = namesFor([...ownNames], options.prefix);
+  // A server that lists a name twice has one tool of it.
+  const byName = new Map(callable.map((tool) => toolOf(client, tool, names, options)).map((tool) => [tool.name, tool]));
+  return [...byName.values()];
+}
+
+/** Names that models accept, each unlike the others, for the names of a server's tools. */
+function namesFor(ownNames: readonly string[], prefix = ''): ReadonlyMap<string, string> {
+  // Servers also have dots and slashes in their names, which services refuse.
+  const accepted = ownNames.map((name) => (prefix + name).replace(/[^\w-]/g, '_'));
+  const counts = new Map<string, number>();
+  for (const name of accepted) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const names = ownNames.map((own, index) => {
+    const name = accepted[index] ?? '';
+    const isOnlyOne = name === prefix + own || counts.get(name) === 1;
+    if (name.length <= longestName && isOnlyOne) return [own, name] as const;
+    return [own, `${name.slice(0, longestName - digestLength - 1)}_${digestOf(own)}`] as const;
+  });
+  return new Map(names);
+}
+
+/** A text in seven characters, by FNV-1a. */
+function digestOf(text: string): string {
+  let hash = 0x811c9dc5;
+  for (const character of text) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193);
+  return (hash >>> 0).toString(36).padStart(digestLength, '0');
 }
 
 async function listAll(client: McpClient, signal: AbortSignal | undefined): Promise<WireObject[]> {
@@ -99,11 +123,15 @@ async function listAll(client: McpClient, signal: AbortSignal | undefined): Prom
   return tools;
 }
 
-function toolOf(client: McpClient, listed: WireObject, options: McpToolsOptions): McpTool {
-  const { prefix = '', timeoutMs = 30_000, onProgress } = options;
+function toolOf(
+  client: McpClient,
+  listed: WireObject,
+  names: ReadonlyMap<string, string>,
+  options: McpToolsOptions,
+): McpTool {
+  const { timeoutMs = 30_000, onProgress } = options;
   const ownName = asString(listed['name']) ?? '';
-  // Servers also have dots and slashes in their names, which services refuse.
-  const name = (prefix + ownName).replace(/[^\w-]/g, '_').slice(0, longestName);
+  const name = names.get(ownName) ?? ownName;
   const description = asString(listed['description']) ?? asString(listed['title']);
   // The draft's address is of no use to a model, and some services refuse it. Some refuse a schema without `properties`.
   const { $schema: _, ...schema } = asObject(listed['inputSchema']) ?? {};
@@ -111,6 +139,7 @@ function toolOf(client: McpClient, listed: WireObject, options: McpToolsOptions)
     name,
     ...(description !== undefined && { description }),
     parameters: { type: 'object', properties: {}, ...schema },
+    checksPatterns: false,
     timeoutMs,
     hints: asObject(listed['annotations']) ?? {},
     execute: async (args, { signal, say, toolCallId }) => {

@@ -4,6 +4,7 @@ import { defaultIfEmpty, defer, from, isObservable, map, of, switchMap, takeLast
 import { messageOf } from '../core/errors.ts';
 import type { JsonSchema, Tool, ToolContext } from '../core/tools.ts';
 import { fromInput, isAsyncIterable } from './bridge.ts';
+import { withoutPatterns } from './without-patterns.ts';
 
 /** A call of a tool. */
 interface Called {
@@ -22,8 +23,10 @@ export function executeTool(
   given: Pick<ToolContext, 'signal' | 'say' | 'handOver'>,
 ): Observable<unknown> {
   if (call.args === undefined) throw new Error('the arguments are not valid JSON');
-  const { parameters, schema } = tool;
-  const fits$ = parameters ? checked(call.args, parameters) : of(undefined);
+  const { parameters, schema, checksPatterns = true } = tool;
+  const fits$ = parameters
+    ? checked(call.args, checksPatterns ? parameters : withoutPatterns(parameters))
+    : of(undefined);
   const context = { ...given, toolCallId: call.id, idempotencyKey: call.id };
   return fits$.pipe(
     switchMap(() =>
