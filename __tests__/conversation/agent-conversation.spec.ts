@@ -6,6 +6,7 @@ import {
   type AudioChunk,
   type SpeechEvent,
   type TranscriptionResult,
+  VoiceError,
   type VoiceEvent,
 } from 'rxvoice';
 import { FakeOutput, FakeSTT, textAudioFormat, textToAudio } from 'rxvoice/testing';
@@ -24,6 +25,7 @@ class ScriptedAgent {
   readonly audio$ = new Subject<AudioChunk>();
   readonly audioDone$ = new Subject<void>();
   readonly latency$ = new Subject<never>();
+  readonly unanswered$ = new Subject<VoiceError>();
   readonly injected: string[] = [];
 
   readonly asked: string[] = [];
@@ -261,6 +263,39 @@ describe('a conversation with an agent', () => {
     expect(await Promise.all([lost.done, later.done])).toEqual([
       { heardText: '', interrupted: true },
       { heardText: 'Still here.', interrupted: false },
+    ]);
+  });
+
+  it.each([
+    ['spoken', true],
+    ['typed', false],
+  ])('ends at once what was %s when a lost connection leaves it without a reply', async (_, isSpoken) => {
+    const [lost, later] = [new SpeechTicket(), new SpeechTicket()];
+    const message = 'ScriptedAgent: the connection was lost while find ran';
+    const { events } = run({
+      100: (agent, commands$) => {
+        if (isSpoken) agent.transcripts$.next(FakeSTT.result('hello', 'final'));
+        else commands$.next({ type: 'send', text: 'typed', options: {}, ticket: lost });
+      },
+      500: (agent) => agent.unanswered$.next(new VoiceError(message, { code: 'connection', recoverable: true })),
+      600: (_agent, commands$) => commands$.next({ ...spoken, text$: ['Still here.'], ticket: later }),
+      700: (agent) => agent.reply('Still here.'),
+    });
+    expect(ofType(events, 'error').map((error) => [error.at, error.message])).toEqual([[500, message]]);
+    if (isSpoken) expect(timeline(events, 'turn.ended')[0]).toBe('500 turn.ended error');
+    else expect(await lost.done).toEqual({ heardText: '', interrupted: true });
+    expect(await later.done).toEqual({ heardText: 'Still here.', interrupted: false });
+  });
+
+  it('goes on with a reply that has begun when a lost connection leaves something without one', () => {
+    const { events } = run({
+      100: (agent) => agent.transcripts$.next(FakeSTT.result('hello', 'final')),
+      200: (agent) => agent.reply('One two three.'),
+      300: (agent) => agent.unanswered$.next(new VoiceError('lost', { code: 'connection' })),
+    });
+    expect([ofType(events, 'error'), ofType(events, 'speech.ended').map(({ heardText }) => heardText)]).toEqual([
+      [],
+      ['One two three.'],
     ]);
   });
 

@@ -46,7 +46,7 @@ export type Agent = Pick<
   'name' | 'transcripts$' | 'speech$' | 'tokens$' | 'audio$' | 'audioDone$' | 'latency$'
 > &
   Pick<AgentProvider, 'injectUserMessage' | 'injectAgentMessage'> &
-  Partial<Pick<AgentProvider, 'functionCalls$' | 'functionEnds$' | 'usage$' | 'cutOff'>> &
+  Partial<Pick<AgentProvider, 'functionCalls$' | 'functionEnds$' | 'usage$' | 'unanswered$' | 'cutOff'>> &
   Partial<Pick<AgentProvider, 'interrupt' | 'startTurn' | 'endTurn' | 'cancelTurn'>>;
 
 /** The streams and functions that make up a conversation with an agent. */
@@ -150,7 +150,7 @@ function answer({ id, turnId, speechId }: Candidate, context: Context): Observab
     // A call by the agent is progress: the reply waits for its result.
     const called$ = agent.functionCalls$?.pipe(map(() => undefined)) ?? EMPTY;
     mark('request');
-    const playing = merge(replyTo$.pipe(distinctUntilChanged()), called$)
+    const playing = merge(replyTo$.pipe(distinctUntilChanged()), called$, unansweredBy(agent))
       .pipe(
         stallTimeout({ idleMs: replyTimeoutMs, scheduler, error: () => late(agent) }),
         filter((reply$) => reply$ !== undefined),
@@ -259,8 +259,20 @@ function unanswered({ agent, state$, scheduler }: Context): Observable<Input> {
     distinctUntilChanged((one, other) => one === other || (one.length === 0 && other.length === 0)),
     switchMap((tickets) => {
       if (tickets.length === 0) return EMPTY;
-      const refused = tickets.map((ticket): Input => ({ type: 'agent.refused', error: late(agent), ticket }));
-      return patientTimer(replyTimeoutMs, scheduler).pipe(mergeMap(() => refused));
+      const none$ = patientTimer(replyTimeoutMs, scheduler).pipe(map(() => late(agent)));
+      return merge(none$, agent.unanswered$ ?? EMPTY).pipe(
+        take(1),
+        mergeMap((error) => tickets.map((ticket): Input => ({ type: 'agent.refused', error, ticket }))),
+      );
+    }),
+  );
+}
+
+/** Fails when there will be no reply. */
+function unansweredBy({ unanswered$ = EMPTY }: Agent): Observable<never> {
+  return unanswered$.pipe(
+    map((error) => {
+      throw error;
     }),
   );
 }

@@ -369,6 +369,8 @@ export interface AgentProvider extends ProviderContract {
   readonly latency$: Observable<AgentLatency>;
   /** The tokens of each of the model's answers, as billed; absent if the agent does not report them. Hot. */
   readonly usage$?: Observable<TokenUsage>;
+  /** That what it was asked will have no reply, as the connection was lost; absent if the agent does not tell. Hot. */
+  readonly unanswered$?: Observable<VoiceError>;
   /** Formats that `sendAudio` accepts, best first. */
   readonly accepts: readonly AudioFormat[];
   /** Sets the format that `sendAudio` will be given; call before `connect()`. */

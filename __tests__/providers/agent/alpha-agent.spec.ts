@@ -500,9 +500,13 @@ describe('AlphaAgent: function calls', () => {
         return new Promise((resolve) => void setImmediate(() => resolve('late')));
       },
     });
-    say(request(call('fc_1')));
+    const unanswered: string[] = [];
+    agent.unanswered$.subscribe(({ message, code }) => unanswered.push(`${code}: ${message}`));
+    say(request(call('fc_1'), call('fc_2', { name: 'news' })));
     agent.sockets.last.drop();
     expect(signal?.aborted).toBe(true);
+    // No reply comes to what they were called for: nobody waits for one.
+    expect(unanswered).toEqual(['connection: AlphaAgent: the connection was lost while weather, news ran']);
     await clock.advance(300);
     accept();
     await settle();

@@ -251,6 +251,19 @@ describe('GammaAgent: what is typed', () => {
     await agent.dispose();
   });
 
+  it('without a reply is told once its connection is lost, and what was typed since is still to be asked', async () => {
+    const { agent, clock, say } = await live();
+    const unanswered: string[] = [];
+    agent.unanswered$.subscribe(({ message }) => unanswered.push(message));
+    say(transcript('I am Ada.'));
+    agent.sockets.last.drop();
+    agent.injectUserMessage('Are you there?');
+    await clock.advance(300);
+    agent.sockets.last.drop();
+    expect(unanswered).toEqual(['GammaAgent: the connection was lost before a reply came']);
+    await agent.dispose();
+  });
+
   it('context and activity are passed on; words cannot be put into its mouth', async () => {
     const { agent, since } = await live();
     agent.addContext('The user opened the cart.');

@@ -179,8 +179,10 @@ describe('ThetaAgent: a session', () => {
     const { agent, clock, say, accept, sent, log } = await live();
     say(started, stopped, committed('u1'), completed('u1', 'Weather?'), created('r1'));
     say(token('r1', 'It is'), delta('r1', 'a1', 100), token('r1', ' sunny'));
+    let unanswered = 0;
+    agent.unanswered$.subscribe(() => unanswered++);
     agent.sockets.last.drop();
-    expect(log.at(-1)).toBe('done');
+    expect([log.at(-1), unanswered]).toEqual(['done', 1]);
     await clock.advance(300);
     accept();
     const texts = sent().flatMap(({ item }) => (item as { content: { text: string }[] } | undefined)?.content ?? []);
@@ -193,6 +195,7 @@ describe('ThetaAgent: a session', () => {
     const { agent, clock, say, accept, sent, log } = await live();
     say(started, stopped, committed('u1'), completed('u1', 'Weather?'), created('r1'));
     agent.injectAgentMessage('We close soon.');
+    agent.unanswered$.subscribe(() => log.push('unanswered'));
     agent.sockets.last.drop();
     expect(log.at(-1)).toBe('done');
     await clock.advance(300);

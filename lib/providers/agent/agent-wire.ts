@@ -54,6 +54,8 @@ export type AgentEffect =
   | { readonly type: 'no-words'; readonly item: string }
   /** How much the service remembers of a reply that was cut off; nothing if `text` is empty. */
   | { readonly type: 'corrected'; readonly original: string; readonly text: string }
+  /** What the service was asked on a connection that is gone will have no reply. */
+  | { readonly type: 'unanswered' }
   /** The user's words so far, which may change. */
   | { readonly type: 'interim'; readonly text: string }
   /** A verbatim piece of the reply's text. */
@@ -177,7 +179,10 @@ export interface AgentWire<C, S> {
   result(this: void, state: S, call: AgentFunctionCall, outcome: FunctionOutcome, extras: WireObject): AgentStep<S>;
   /** Tells the service that a reply was cut off, and what was heard of it. Default: nothing. */
   cut?(this: void, state: S, parts: readonly HeardPart[]): AgentStep<S>;
-  /** The connection is gone: what it leaves behind, and what the next one must know. Default: nothing. */
+  /**
+   * The connection is gone: what it leaves behind, and what the next one must know; `unanswered` unless the next one is
+   * asked again. Default: nothing.
+   */
   lost?(this: void, state: S): AgentStep<S>;
   /** What a close means: the service has hung up, or a problem. Default, and for `undefined`: a lost connection. */
   closes?(this: void, close: SocketClose, state: S): AgentProblem | 'hung-up' | undefined;

@@ -119,7 +119,11 @@ export const wire: LateAgentPart<AlphaAgentConfig, AlphaState> & AlphaCode = {
       ];
     },
   },
-  lost: (state) => [{ ...state, owes: false, again: state.owes ? state.words?.text : undefined }],
+  lost: (state) => {
+    const again = state.owes ? state.words?.text : undefined;
+    const next = { ...state, owes: false, again };
+    return again === undefined ? [next, { type: 'unanswered' }] : [next];
+  },
   result: (state, { id, name }, { content }, extras) => [
     state,
     { type: 'send', message: { type: 'FunctionCallResponse', id, name, content, ...extras } },

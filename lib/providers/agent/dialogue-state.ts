@@ -1,4 +1,5 @@
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
+import { VoiceError } from '../../core/errors.ts';
 import type { WireObject } from '../../core/guard.ts';
 import type { TokenUsage } from '../../core/messages.ts';
 import type {
@@ -29,6 +30,7 @@ export interface AgentStreams {
   readonly functionEnds: AgentFunctionEnd;
   readonly latency: AgentLatency;
   readonly usage: TokenUsage;
+  readonly unanswered: VoiceError;
 }
 
 /** A value for one of the agent's streams. */
@@ -72,6 +74,13 @@ export interface RunningCall {
   readonly extras: WireObject;
   /** The scheduler's time, in milliseconds. */
   readonly startedAt: number;
+}
+
+/** There will be no reply, as the connection was lost while these ran. */
+export function unanswered(provider: string, calls: readonly RunningCall[]): VoiceError {
+  const names = calls.map(({ call }) => call.name).join(', ');
+  const message = `${provider}: the connection was lost ${names ? `while ${names} ran` : 'before a reply came'}`;
+  return new VoiceError(message, { code: 'connection', recoverable: true, provider });
 }
 
 /** A session of an agent: the wire's own state, and what all agents share. */

@@ -7,6 +7,7 @@ import type { AgentContext, AgentEffect, AgentWire } from './agent-wire.ts';
 import {
   noReply,
   nothingDue,
+  unanswered,
   type AgentInput,
   type AgentStreams,
   type AgentTold,
@@ -250,6 +251,9 @@ function apply<C, S>(
         { type: 'settled', id, ...(problem && { problem }) },
       ];
     }
+    case 'unanswered':
+      // What waits for the next connection is still to be asked.
+      return state.isOpened ? [state, tell('unanswered', unanswered(wire.name, state.calls))] : [state];
     default:
       return [state, effect];
   }

@@ -63,6 +63,7 @@ export const wire: LateAgentPart<GammaAgentConfig, GammaAgentState> & GammaCode 
   opening: ({ typed }, context) => openingOf(typed, context),
   readyAfter: 'conversation_initiation_metadata',
   encode: (data) => `{"user_audio_chunk":"${encodeBase64(data)}"}`,
+  lost: (state) => [state, { type: 'unanswered' }],
   quiet: { afterMs: quietMs, read: (state) => [{ ...state, isReplying: false }, { type: 'audio-done' }] },
   read: {
     conversation_initiation_metadata: onReady,

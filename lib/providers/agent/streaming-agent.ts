@@ -5,6 +5,7 @@ import { durationMs } from '../../audio/formats.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { configProblem } from '../../core/config-rule.ts';
 import { oncePerKind } from '../../core/application-code.ts';
+import type { VoiceError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { TokenUsage } from '../../core/messages.ts';
 import { OnDemand } from '../../core/on-demand.ts';
@@ -79,6 +80,8 @@ export abstract class StreamingAgent<C extends AgentConfig, S, A = unknown>
   readonly latency$: Observable<AgentLatency> = this.#told('latency');
   /** The tokens of each of the model's answers, as far as the service reports them. Hot. */
   readonly usage$: Observable<TokenUsage> = this.#told('usage');
+  /** What a lost connection left without a reply, unless the next one is asked again. Hot. */
+  readonly unanswered$: Observable<VoiceError> = this.#told('unanswered');
   /** The state of the connection. Hot; replays the latest event. */
   readonly connection$: Observable<ConnectionEvent> = this.handOut('connection$', this.#connection$);
 
@@ -197,7 +200,9 @@ export abstract class StreamingAgent<C extends AgentConfig, S, A = unknown>
 
   protected override configProblem(): string | undefined {
     const { rules, conflict } = this.#wire;
-    return configProblem(this.config, { ...reconnectRules, ...rules }, this.advise) ?? conflict?.(this.config, this.advise);
+    return (
+      configProblem(this.config, { ...reconnectRules, ...rules }, this.advise) ?? conflict?.(this.config, this.advise)
+    );
   }
 
   protected override async onInitialize(_signal: AbortSignal): Promise<void> {

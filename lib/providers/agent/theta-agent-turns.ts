@@ -178,11 +178,13 @@ export function lost(state: ThetaAgentState): Step {
   const isHeard = text !== '' || (spoken !== undefined && spoken.response === response);
   const isOwed = !isHeard && (isReplying || silentAt !== undefined);
   const again = isOwed ? [state.asked ?? reply] : [];
+  const wanted = [...again, ...state.wanted.filter((each) => !again.includes(each))];
   const effects: readonly AgentEffect[] = [
     ...(text ? [{ type: 'said', role: 'assistant', text } as const] : []),
     ...(isReplying ? [{ type: 'audio-done' } as const] : []),
+    ...(wanted.length === 0 ? [{ type: 'unanswered' } as const] : []),
   ];
-  return [{ ...start, wanted: [...again, ...state.wanted.filter((each) => !again.includes(each))] }, ...effects];
+  return [{ ...start, wanted }, ...effects];
 }
 
 function onUpdated(
