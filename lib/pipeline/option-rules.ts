@@ -155,16 +155,17 @@ export function assertOptions(options: PipelineOptions, changes: PipelineUpdate 
   // A History of the application's has options of its own.
   const isHistory = 'changes$' in (asObject(options.history) ?? {});
   const problem =
-    configProblem(isHistory ? { ...options, history: undefined } : options, rules) ?? phrases(options) ?? ofTools(options) ?? agentsAndVoices(options, changes);
+    configProblem(isHistory ? { ...options, history: undefined } : options, rules) ??
+    phrases(options) ??
+    ofTools(options) ??
+    agentsAndVoices(options, changes);
   if (problem !== undefined) throw refused(problem);
 }
 
 /** @throws VoiceError `configuration` when an answer cannot be given like that. */
 export function assertAnswer(options: SendOptions): void {
   const problem =
-    unknownKey(options, Object.keys(ofMessages)) ??
-    configProblem(options, answerRules) ??
-    ofImages(options);
+    unknownKey(options, Object.keys(ofMessages)) ?? configProblem(options, answerRules) ?? ofImages(options);
   if (problem !== undefined) throw refused(problem);
 }
 
