@@ -240,6 +240,29 @@ describe('a conversation with an agent', () => {
   });
 
   it.each([
+    ['unauthorized', 'it refused the key (401)', 'mend that, then stop() and start() the pipeline', false],
+    ['connection', 'it hung up (1006)', 'try again once it is connected', true],
+  ] as const)('that cannot be passed on says why, and what to do: %s', (code, why, advice, recoverable) => {
+    const cause = new VoiceError(`ScriptedAgent: ${why}`, { code });
+    const { events } = run({
+      0: (each) => {
+        const fail = (): never => {
+          throw new VoiceError('ScriptedAgent.inject() needs a session', { code: 'not_ready', cause });
+        };
+        Object.assign(each, { injectUserMessage: fail, injectAgentMessage: fail });
+      },
+      100: (_, commands$) => commands$.next({ type: 'send', text: 'typed', options: {}, ticket: new SpeechTicket() }),
+      200: (_, commands$) => commands$.next({ ...spoken, text$: ['Hello.'], ticket: new SpeechTicket() }),
+    });
+    expect(ofType(events, 'error').map((error) => [error.message, error.recoverable])).toEqual(
+      ['send()', 'say()'].map((method) => [
+        `ScriptedAgent: ${method} has reached nobody, as the session has ended (${why}): ${advice}`,
+        recoverable,
+      ]),
+    );
+  });
+
+  it.each([
     ['that the service has heard', true],
     ['that was lost on its way', false],
   ])('gives up after 30 s on a reply to something %s, and continues', async (_, isHeard) => {

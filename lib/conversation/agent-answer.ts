@@ -21,8 +21,8 @@ import {
   withLatestFrom,
 } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
-import { VoiceError } from '../core/errors.ts';
-import { errorOf } from './provider-error.ts';
+import { messageOf, VoiceError } from '../core/errors.ts';
+import { errorOf, isAway } from './provider-error.ts';
 import { ownEntry } from '../core/guard.ts';
 import type { AgentFunctionEnd, AgentProvider, OutputProvider, ProviderRole } from '../core/roles.ts';
 import { fromInput } from '../stream/bridge.ts';
@@ -105,7 +105,7 @@ export function agentAnswerer(ports: AgentPorts, shared: Shared): Answerer {
         else agent.injectAgentMessage(text);
         return undefined;
       } catch (error) {
-        return { type: 'agent.refused', error: errorOf(agent.name, error), ticket };
+        return { type: 'agent.refused', error: unreached(agent, as === 'user' ? 'send()' : 'say()', error), ticket };
       }
     },
     input$: merge(replies(context), unanswered(context), latencies(agent), toolEvents(context), usages(context)),
@@ -266,6 +266,16 @@ function unanswered({ agent, state$, scheduler }: Context): Observable<Input> {
       );
     }),
   );
+}
+
+/** Why a text could not be passed on, in terms of what the application called. */
+function unreached({ name }: Agent, method: string, error: unknown): VoiceError {
+  if (!VoiceError.is(error) || error.code !== 'not_ready' || error.cause === undefined) return errorOf(name, error);
+  const why = messageOf(error.cause).replace(`${name}: `, '');
+  const recoverable = isAway(error.cause);
+  const advice = recoverable ? 'try again once it is connected' : 'mend that, then stop() and start() the pipeline';
+  const message = `${name}: ${method} has reached nobody, as the session has ended (${why}): ${advice}`;
+  return new VoiceError(message, { code: 'not_ready', recoverable, provider: name, cause: error });
 }
 
 /** Fails when there will be no reply. */

@@ -9,3 +9,8 @@ export function errorOf(provider: string, cause: unknown): VoiceError {
   const named = message.startsWith(`${provider}: `) ? message : `${provider}: ${message}`;
   return new VoiceError(named, { code, recoverable, provider, status, retryAfterMs, requestId, cause });
 }
+
+/** Whether a service could not be reached, so that it may be reached later. */
+export function isAway(error: unknown): boolean {
+  return VoiceError.is(error) && /^(connection|overloaded|timeout)$/.test(error.code);
+}

@@ -1,5 +1,4 @@
 import { catchError, defer, EMPTY, map, type Observable, of, type SchedulerLike, Subscription, switchMap } from 'rxjs';
-import { VoiceError } from '../core/errors.ts';
 import { OnDemand } from '../core/on-demand.ts';
 import type * as AgentCode from '../conversation/agent-conversation.ts';
 import type { Command } from '../conversation/commands.ts';
@@ -9,6 +8,7 @@ import type { VoiceEvent } from '../conversation/events.ts';
 import type { ServiceUsage } from '../conversation/measurements.ts';
 import type { History } from '../conversation/history.ts';
 import type * as ModelCode from '../conversation/model-conversation.ts';
+import { isAway } from '../conversation/provider-error.ts';
 import type { Phrases } from '../text/phrases.ts';
 import { adapt, type AudioEnds, type AudioPath } from './audio-path.ts';
 import { CapturePath } from './capture-path.ts';
@@ -90,8 +90,6 @@ export class Session {
     const { roles, scheduler } = this.#parts;
     if (roles.stt) return hearAgain(roles.stt, scheduler).subscribe();
     // A service that has ended an agent's conversation for good meant to.
-    const isAway = (error: unknown): boolean =>
-      VoiceError.is(error) && /^(connection|overloaded|timeout)$/.test(error.code);
     return roles.agent ? hearAgain(roles.agent, scheduler, isAway).subscribe() : Subscription.EMPTY;
   }
 

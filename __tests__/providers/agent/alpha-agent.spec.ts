@@ -768,6 +768,18 @@ describe('AlphaAgent: life', () => {
     await rig.agent.dispose();
   });
 
+  it('says why its last session has ended to whoever needs one', async () => {
+    const rig = await live();
+    rig.agent.sockets.last.drop();
+    await rig.clock.advance(300);
+    rig.agent.sockets.last.refuse(401);
+    await settle();
+    expect(() => rig.agent.injectUserMessage('Hi.')).toThrow(
+      /^AlphaAgent\.injectUserMessage\(\) needs a session, and the last one has ended \(.*401.*\): await connect\(\) first$/,
+    );
+    await rig.agent.dispose();
+  });
+
   it('leaves nothing behind, in whichever state it is disposed of', async () => {
     for (const until of ['idle', 'connecting', 'accepted', 'welcomed', 'applied', 'reconnecting']) {
       const { agent, clock } = given();

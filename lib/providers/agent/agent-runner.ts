@@ -73,6 +73,8 @@ export class AgentRunner<C extends AgentConfig, S> {
   #session: Session<S> | undefined;
   /** The session that was lost: the next one goes on with its conversation. */
   #lost: Session<S> | undefined;
+  /** Why. */
+  #lostWith: VoiceError | undefined;
   #hasSentAudio = false;
   #commands = 0;
   #replies = 0;
@@ -183,8 +185,10 @@ export class AgentRunner<C extends AgentConfig, S> {
 
   #running(method: string): Session<S> {
     if (this.#session) return this.#session;
-    const message = `${this.#host.name}.${method}() needs a session: await connect() first`;
-    throw this.#host.error(message, { code: 'not_ready' });
+    const cause = this.#lostWith;
+    const ended = cause ? `, and the last one has ended (${cause.message})` : '';
+    const message = `${this.#host.name}.${method}() needs a session${ended}: await connect() first`;
+    throw this.#host.error(message, { code: 'not_ready', cause });
   }
 
   #open(): Session<S> {
@@ -233,7 +237,8 @@ export class AgentRunner<C extends AgentConfig, S> {
   }
 
   #connected(event: ConnectionEvent, [{ replies }]: DialogueStep<S>): AgentInput<S> {
-    if (event.type === 'lost') this.#lost = this.#session;
+    if (event.type === 'lost') [this.#lost, this.#lostWith] = [this.#session, event.error];
+    if (event.type === 'connected' || event.type === 'closed') this.#lostWith = undefined;
     if (isFinal(event)) this.#session = undefined;
     this.#replies = replies;
     const ended = this.#host.error(`${this.#host.name}: the session has ended`, { code: 'aborted' });
