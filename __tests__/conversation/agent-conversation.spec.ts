@@ -207,6 +207,21 @@ describe('a conversation with an agent', () => {
     expect(agent.injected).toEqual(['user typed', 'agent By the way.']);
   });
 
+  it('refuses a text without end, which an agent can only be given whole', async () => {
+    const ticket = new SpeechTicket();
+    const text$ = (function* () {
+      for (let count = 0; count < 1_000_000; count++) yield 'word '.repeat(100);
+    })();
+    const { agent, events } = run({
+      100: (_, commands$) => commands$.next({ ...spoken, text$, ticket }),
+    });
+    expect(await ticket.done).toEqual({ heardText: '', interrupted: true });
+    expect(ofType(events, 'error').map(({ message }) => message)).toEqual([
+      'ScriptedAgent: the text given to say() has more than 100000 characters',
+    ]);
+    expect(agent.injected).toEqual([]);
+  });
+
   it('says nothing of blank text', async () => {
     const ticket = new SpeechTicket();
     const { agent } = run({

@@ -112,6 +112,25 @@ describe('a text given to say() that comes faster than it is spoken', () => {
     await over(rig);
   });
 
+  it('is read little ahead of it: a generator', async () => {
+    const rig = await call();
+    const read = { length: 0, isEnded: false };
+    const text = (function* () {
+      try {
+        for (; read.length < 100_000; read.length += sentence.length) yield sentence;
+      } finally {
+        read.isEnded = true;
+      }
+    })();
+    const handle = rig.pipeline.say(text);
+    await rig.scheduler.advance(61_000);
+    expect(read.length).toBeLessThan(2_500 + 600);
+    handle.interrupt();
+    await rig.scheduler.advance(0);
+    expect(read.isEnded).toBe(true);
+    await over(rig);
+  });
+
   it('and then stalls is still an error, and what came is said', async () => {
     const rig = await call({ timeouts: { llmStallMs: 10_000 } });
     const text = (async function* () {

@@ -1,4 +1,4 @@
-import { of } from 'rxjs';
+import { of, Subject, takeUntil } from 'rxjs';
 import { fromAbort, fromAsync, fromInput, fromStream } from '../../lib/stream/bridge.ts';
 import { until } from '../transport/http-fixture.ts';
 
@@ -188,6 +188,93 @@ describe('fromInput', () => {
     await until(() => true);
     for (const subscription of subscriptions) subscription.unsubscribe();
     await until(() => ended === 2);
+  });
+});
+
+describe('an iterable that is read', () => {
+  /** Numbers without end, and whether they were closed. */
+  function endless(): { readonly numbers: Generator<number>; readonly seen: { read: number; isClosed: boolean } } {
+    const seen = { read: 0, isClosed: false };
+    const numbers = (function* () {
+      try {
+        for (;;) {
+          // Whatever blocks would do so for ever.
+          if (seen.read > 1_000_000) throw new Error('nobody else had a turn');
+          yield seen.read++;
+        }
+      } finally {
+        seen.isClosed = true;
+      }
+    })();
+    return { numbers, seen };
+  }
+
+  it('without end lets everything else go on, and is closed when it is unsubscribed', async () => {
+    const { numbers, seen } = endless();
+    const values: number[] = [];
+    const subscription = fromInput<number>(numbers).subscribe((value) => void values.push(value));
+    const atOnce = values.length;
+    await until(() => values.length > atOnce);
+    subscription.unsubscribe();
+    expect([values.length, seen.isClosed]).toEqual([seen.read, true]);
+    expect(values).toEqual(values.map((_, index) => index));
+  });
+
+  it('gives what is short at once', () => {
+    const seen: Seen<number> = { values: [] };
+    fromInput<number>(new Set([1, 2, 3])).subscribe(observe(seen));
+    expect(seen).toEqual({ values: [1, 2, 3], complete: true });
+  });
+
+  it('is held up, and closed while it is', async () => {
+    const { numbers, seen } = endless();
+    let go: (value: number) => void = () => undefined;
+    const pause = (): Promise<number> | undefined =>
+      seen.read % 3 === 2 ? new Promise((resolve) => (go = resolve)) : undefined;
+    const values: number[] = [];
+    const subscription = fromInput<number>(numbers, pause).subscribe((value) => void values.push(value));
+    expect(values).toEqual([0, 1]);
+    seen.read++;
+    go(-1);
+    await until(() => values.length > 2);
+    expect(values).toEqual([0, 1, -1, 3, 4]);
+    subscription.unsubscribe();
+    expect(seen.isClosed).toBe(true);
+  });
+
+  it.each<[string, () => Iterator<number>]>([
+    [
+      'is begun',
+      () => {
+        throw new Error('no');
+      },
+    ],
+    [
+      'goes on',
+      () => ({
+        next: () => {
+          throw new Error('no');
+        },
+      }),
+    ],
+  ])('fails if it throws when it %s', (_, begin) => {
+    const seen: Seen<number> = { values: [] };
+    fromInput<number>({ [Symbol.iterator]: begin }).subscribe(observe(seen));
+    expect(seen).toMatchObject({ values: [], error: { message: 'no' } });
+  });
+
+  it('may end its own reader', () => {
+    const values: number[] = [];
+    const stop = new Subject<void>();
+    const numbers = (function* () {
+      yield 1;
+      stop.next();
+      yield 2;
+    })();
+    fromInput<number>(numbers)
+      .pipe(takeUntil(stop))
+      .subscribe((value) => void values.push(value));
+    expect(values).toEqual([1]);
   });
 });
 

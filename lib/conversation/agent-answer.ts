@@ -64,6 +64,8 @@ export interface AgentPorts {
 
 /** Longest silence of an agent that owes a reply: as long as a function may run. */
 const replyTimeoutMs = 30_000;
+/** Longest text of a `say()`, in characters: an agent is given all of it at once. */
+const maxSaid = 100_000;
 /** Most parts of a reply that may arrive in the tick in which it begins. */
 const maxWaitingParts = 1_024;
 
@@ -358,7 +360,11 @@ export function agentCommand(agent: Agent, command: Command | TicketInterrupt): 
   if (command.type !== 'say') return of(command);
   const { text$, ticket } = command;
   return fromInput(text$).pipe(
-    reduce((text, piece) => text + piece, ''),
+    reduce((text, piece) => {
+      if (text.length + piece.length <= maxSaid) return text + piece;
+      const message = `${agent.name}: the text given to say() has more than ${maxSaid} characters`;
+      throw new VoiceError(message, { code: 'overflow', provider: agent.name });
+    }, ''),
     map((text): Input => ({ type: 'agent.inject', as: 'agent', text, ticket })),
     catchError((error: unknown) => of<Input>({ type: 'agent.refused', error: errorOf(agent.name, error), ticket })),
   );

@@ -58,7 +58,7 @@ export abstract class PipelineControls extends PipelineEvents {
 
   /**
    * Makes the agent say something: a text, or a stream of its pieces. While the user is speaking it waits for the end of
-   * that, unless it is urgent or uninterruptible. An async iterable or a ReadableStream is read no more
+   * that, unless it is urgent or uninterruptible. An iterable, a generator or a ReadableStream is read no more
    * than 2,000 characters ahead of what is heard; an Observable emits as fast as it does.
    *
    * @throws VoiceError `configuration` when there is no such option.

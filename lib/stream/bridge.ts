@@ -1,4 +1,4 @@
-import { defer, from, Observable, type ObservableInput, type Subscriber } from 'rxjs';
+import { asyncScheduler, defer, from, Observable, type ObservableInput, type Subscriber } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 
 /**
@@ -42,16 +42,59 @@ export function fromAsync<T>(
   });
 }
 
+/** How many values of an iterable are read in one task: it may have no end, and everything else must go on. */
+const sliceLength = 1_024;
+
 /**
- * Emits the values of any input. Unlike with RxJS's `from`, unsubscribing ends the source even while it is silent, and
- * anything that is no input fails, instead of throwing.
+ * Emits the values of an iterable: those of the first slice at once, the others in later tasks. Unsubscribing closes the
+ * iterator.
+ */
+function fromIterable<T>(values: Iterable<T>, pause?: Pause<T>): Observable<T> {
+  return new Observable((subscriber) => {
+    const iterator = values[Symbol.iterator]();
+    const fail = (error: unknown): void => subscriber.error(error);
+    const read = (): void => {
+      try {
+        for (let count = 0; count < sliceLength && !subscriber.closed; count++) {
+          const paused = pause?.();
+          if (paused) {
+            paused.then((value) => {
+              subscriber.next(value);
+              read();
+            }, fail);
+            return;
+          }
+          const result = iterator.next();
+          if (result.done === true) subscriber.complete();
+          else subscriber.next(result.value);
+        }
+        if (!subscriber.closed) subscriber.add(asyncScheduler.schedule(read));
+      } catch (error) {
+        fail(error);
+      }
+    };
+    subscriber.add(() => {
+      try {
+        iterator.return?.();
+      } catch {
+        // A generator that ends its own reader is still running; of any other nobody is left to be told.
+      }
+    });
+    read();
+  });
+}
+
+/**
+ * Emits the values of any input. Unlike with RxJS's `from`, unsubscribing ends the source even while it is silent, an
+ * iterable without end does not block, and anything that is no input fails, instead of throwing.
  *
- * @param pause - Holds up a ReadableStream or an async iterable. Default: it is read as fast as it comes.
+ * @param pause - Holds up an iterable or a ReadableStream. Default: it is read as fast as it comes.
  */
 export function fromInput<T>(input$: ObservableInput<T>, pause?: Pause<T>): Observable<T> {
   if (input$ instanceof Observable) return input$;
   if (isStream<T>(input$)) return fromStream(input$, pause);
   if (isAsyncIterable<T>(input$)) return fromAsync(() => Promise.resolve(input$), pause);
+  if (isIterable<T>(input$)) return fromIterable(input$, pause);
   return defer(() => from(input$));
 }
 
@@ -63,6 +106,11 @@ function isStream<T>(input: unknown): input is ReadableStream<T> {
 /** Whether it is an async iterable, such as an SDK's stream. */
 export function isAsyncIterable<T>(input: unknown): input is AsyncIterable<T> {
   return has(input, Symbol.asyncIterator);
+}
+
+/** Whether it may have no end. */
+function isIterable<T>(input: unknown): input is Iterable<T> {
+  return has(input, Symbol.iterator) && !Array.isArray(input);
 }
 
 function has(input: unknown, key: PropertyKey): boolean {
