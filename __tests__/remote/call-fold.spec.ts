@@ -33,6 +33,8 @@ class World {
   micAt = 0;
   gaps = 0;
   commands: unknown[] = [];
+  /** The number of the last command that the server has; `undefined` of a server that does not count them. */
+  seq: number | undefined = 0;
   /** What the page's user asked for. */
   given: unknown[] = [];
   /** Sent, and not yet received. */
@@ -76,8 +78,12 @@ class World {
 
   welcome(): CallEffect[] {
     const audio = this.isOpus ? ({ audio: 'opus' } as const) : {};
-    const counts = { mic: this.micAt, missed: 0, resumeMs: 30_000, rate: opusRate };
+    const counts = { ...this.arrived, missed: 0, resumeMs: 30_000, rate: opusRate };
     return this.receive({ type: 'welcome', session: id, token: id, resumed: true, ...counts, ...audio });
+  }
+
+  get arrived(): { readonly mic: number; readonly commands?: number } {
+    return { mic: this.micAt, ...(this.seq !== undefined && { commands: this.seq }) };
   }
 
   /** The last messages on their way never arrive. */
@@ -103,8 +109,10 @@ class World {
   land(): void {
     for (const data of this.flying.splice(0)) {
       if (typeof data === 'string') {
-        const message = JSON.parse(data) as { readonly type: string };
-        if (message.type === 'send') this.commands.push(message);
+        const { seq = 0, ...message } = JSON.parse(data) as { readonly type: string; readonly seq?: number };
+        if (message.type !== 'send' || (this.seq !== undefined && seq <= this.seq)) continue;
+        if (this.seq !== undefined) this.seq = seq;
+        this.commands.push(message);
       } else {
         const at = new DataView(data.buffer, data.byteOffset).getUint32(0, true);
         const frames = this.isOpus ? opusFrame(rate) : (data.length - 4) / 2;
@@ -189,7 +197,7 @@ describe('a page’s call', () => {
     expect(typesOf(command)).toEqual([]);
     expect(world.take({ type: 'encoded', packet: new Uint8Array([1]) })).toEqual([
       { type: 'send', data: encodeFrame([0], new Uint8Array([1])) },
-      { type: 'send', data: encodePageWire({ type: 'interrupt' }) },
+      { type: 'send', data: encodePageWire({ type: 'interrupt', seq: 1 }) },
     ]);
   });
 
@@ -297,7 +305,7 @@ const traffic = fc.oneof(
   op('half a frame', (world) => world.capture(captured / 2)),
   op('encode', (world) => world.encode()),
   op('land', (world) => world.land()),
-  op('pong', (world) => world.isUp && world.receive({ type: 'pong', mic: world.micAt })),
+  op('pong', (world) => world.isUp && world.receive({ type: 'pong', ...world.arrived })),
 );
 
 describe('whatever happens to the sockets', () => {
@@ -313,7 +321,7 @@ describe('whatever happens to the sockets', () => {
           world.land();
           expect(world.gaps).toBe(0);
           expect(world.micAt).toBe(world.call.micAt);
-          world.receive({ type: 'pong', mic: world.micAt });
+          world.receive({ type: 'pong', ...world.arrived });
           expect(world.call.outgoing).toEqual([]);
         }),
         { numRuns: 2_000 },
@@ -327,10 +335,27 @@ describe('whatever happens to the sockets', () => {
         world.take({ type: 'command', command: { type: 'send', text: `${text}` } }),
   );
 
-  it('a command arrives once, in its place, while what is on its way arrives', () => {
+  it('each command arrives once, in its place, whatever is lost', () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(traffic, command), { maxLength: 60 }), (ops) => {
         const world = new World();
+        world.connect();
+        for (const each of ops) each(world);
+        if (!world.isUp) world.connect();
+        world.land();
+        expect(world.commands).toEqual(world.given);
+        world.receive({ type: 'pong', ...world.arrived });
+        expect(world.call.outgoing).toEqual([]);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('with a server that does not count them, each arrives once while what is on its way arrives', () => {
+    fc.assert(
+      fc.property(fc.array(fc.oneof(traffic, command), { maxLength: 60 }), (ops) => {
+        const world = new World();
+        world.seq = undefined;
         world.connect();
         // A socket that closes by itself loses nothing.
         for (const each of ops) if (!String(each).startsWith('lose')) each(world);

@@ -51,6 +51,8 @@ export interface Call {
   /** Positions of the packets that the encoder has, first in, first out. */
   readonly encoding: readonly number[];
   readonly outgoing: Queue;
+  /** The number of the last command. */
+  readonly commands: number;
   /** When the server was last told what was heard, and last pinged, in the scheduler's milliseconds. */
   readonly toldAt: number;
   readonly pingedAt: number;
@@ -129,6 +131,7 @@ export const newCall: Call = {
   held: new Uint8Array(0),
   encoding: [],
   outgoing: [],
+  commands: 0,
   toldAt: -Infinity,
   pingedAt: -Infinity,
 };
@@ -159,8 +162,11 @@ export function followCall(call: Call, input: CallInput, context: CallContext): 
       return tell(call, context);
     case 'ping':
       return ping(call, context);
-    case 'command':
-      return put(call, [{ end: call.micAt, isAudio: false, data: encodePageWire(input.command) }], context);
+    case 'command': {
+      const seq = call.commands + 1;
+      const data = encodePageWire({ ...input.command, seq });
+      return put({ ...call, commands: seq }, [{ end: call.micAt, isAudio: false, seq, data }], context);
+    }
   }
 }
 
@@ -212,7 +218,7 @@ function onText(call: Call, text: string, context: CallContext): CallStep {
     case 'volume':
       return [call, { type: 'volume', value: message.value }];
     case 'pong':
-      return [arrived(call, message.mic)];
+      return [arrived(call, message)];
     case 'play':
       return begin(call, message, context);
     default:
@@ -223,7 +229,7 @@ function onText(call: Call, text: string, context: CallContext): CallStep {
 function resume(call: Call, welcome: Welcome, context: CallContext): CallStep {
   if (call.isLinked) return [call];
   const { resumed, missed } = welcome;
-  const linked = arrived({ ...call, welcome, isLinked: true }, welcome.mic);
+  const linked = arrived({ ...call, welcome, isLinked: true }, welcome);
   const [next, ...effects] = flush({ ...linked, outgoing: unsent(linked.outgoing) }, context);
   const audio = usesOpus(next, context) ? 'opus' : 'linear16';
   return [
@@ -364,9 +370,9 @@ function onCodecFailed(call: Call, cause: unknown): CallStep {
   ];
 }
 
-/** The server received the microphone's audio up to a position. */
-function arrived(call: Call, position: number): Call {
-  return { ...call, outgoing: unacknowledged(call.outgoing, position) };
+/** What the server has received: the microphone's audio up to a position, and commands up to a number. */
+function arrived(call: Call, { mic, commands }: Pick<Welcome, 'mic' | 'commands'>): Call {
+  return { ...call, outgoing: unacknowledged(call.outgoing, mic, commands) };
 }
 
 function put(call: Call, messages: Queue, context: CallContext): CallStep {

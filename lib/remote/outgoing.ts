@@ -5,6 +5,8 @@ export interface Outgoing {
   /** The microphone's position after it, in frames. */
   readonly end: number;
   readonly isAudio: boolean;
+  /** A command's number. */
+  readonly seq?: number;
   /** Absent until it is encoded. */
   readonly data?: string | Bytes;
   readonly isSent?: boolean;
@@ -25,9 +27,15 @@ export function queued(queue: Queue, messages: Queue): Queue {
   return all.filter((each) => kept.has(each));
 }
 
-/** Without what has arrived: the microphone's audio up to a position, and the commands before it that were sent. */
-export function unacknowledged(queue: Queue, position: number): Queue {
-  return queue.filter(({ end, isAudio, isSent = false }) => end > position || (!isAudio && !isSent));
+/**
+ * Without what has arrived: the microphone's audio up to a position, and the commands up to a number. A server that does
+ * not tell the number has those that were sent before audio that it has.
+ */
+export function unacknowledged(queue: Queue, position: number, commands?: number): Queue {
+  return queue.filter(({ end, isAudio, isSent = false, seq = 0 }) => {
+    if (isAudio) return end > position;
+    return commands === undefined ? end > position || !isSent : seq > commands;
+  });
 }
 
 /** All that the server has not acknowledged is sent again on another socket. */

@@ -22,13 +22,19 @@ const ofPlay =
     return play === undefined ? undefined : { type, id: play };
   };
 
+/** What has arrived at the server, of which an older one does not count the commands. */
+function arrived(mic: unknown, commands: unknown): { readonly mic: number; readonly commands?: number } {
+  const number = count(commands);
+  return { mic: count(mic) ?? 0, ...(number !== undefined && { commands: number }) };
+}
+
 const readers: Readonly<Record<string, Reader>> = {
-  welcome: ({ version, session, token, resumed, rate, audio, mic, resumeMs, missed }) => {
+  welcome: ({ version, session, token, resumed, rate, audio, mic, commands, resumeMs, missed }) => {
     const [id, secret, waitMs] = [word(session), word(token), asNumber(resumeMs)];
     if (version !== pageWireVersion || id === undefined || secret === undefined || waitMs === undefined)
       return undefined;
     if (typeof rate !== 'number' || !pageRates.includes(rate)) return undefined;
-    const counts = { mic: count(mic) ?? 0, missed: count(missed) ?? 0 };
+    const counts = { ...arrived(mic, commands), missed: count(missed) ?? 0 };
     return {
       type: 'welcome',
       session: id,
@@ -53,7 +59,7 @@ const readers: Readonly<Record<string, Reader>> = {
   resume: ofPlay('resume'),
   cut: ofPlay('cut'),
   volume: ({ value }) => ({ type: 'volume', value: factor(value) }),
-  pong: ({ mic }) => ({ type: 'pong', mic: count(mic) ?? 0 }),
+  pong: ({ mic, commands }) => ({ type: 'pong', ...arrived(mic, commands) }),
   event: ({ seq, event }) => {
     const [number, payload] = [count(seq), readEvent(asObject(event))];
     return number === undefined || !payload ? undefined : { type: 'event', seq: number, event: payload };

@@ -62,10 +62,18 @@ export type PageCommand =
   | { readonly type: 'send'; readonly text: string }
   | { readonly type: 'interrupt' | 'beginTurn' | 'commitTurn' | 'cancelTurn' };
 
+/**
+ * Numbers a page's commands, from 1 in each session: the server carries out each once, however often it is sent. Older
+ * pages do not number them.
+ */
+export interface Numbered {
+  readonly seq?: number;
+}
+
 /** A text message of a page. */
 export type PageMessage =
   | PageHello
-  | PageCommand
+  | (PageCommand & Numbered)
   /** How much of a play was heard; `tailMs`: how long the device would continue if it were silenced now. */
   | { readonly type: 'heard'; readonly play: number; readonly at: number; readonly tailMs: number }
   | { readonly type: 'ping'; readonly seen: number }
@@ -84,6 +92,8 @@ export type ServerMessage<E = WireObject> =
       readonly audio?: 'opus';
       /** How much of the microphone's audio has arrived. */
       readonly mic: number;
+      /** The number of the last command that has arrived. Older servers do not tell. */
+      readonly commands?: number;
       /** How long the session waits for a lost page, in milliseconds. */
       readonly resumeMs: number;
       /** How many events were dropped meanwhile. */
@@ -101,7 +111,7 @@ export type ServerMessage<E = WireObject> =
   | { readonly type: 'end'; readonly id: number; readonly at: number }
   | { readonly type: 'pause' | 'resume' | 'cut'; readonly id: number }
   | { readonly type: 'volume'; readonly value: number }
-  | { readonly type: 'pong'; readonly mic: number }
+  | { readonly type: 'pong'; readonly mic: number; readonly commands?: number }
   | { readonly type: 'event'; readonly seq: number; readonly event: E };
 
 /** Audio of the microphone, from a position on. */

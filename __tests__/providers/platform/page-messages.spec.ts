@@ -23,6 +23,8 @@ describe("a page's messages", () => {
     { type: 'ping', seen: 9 },
     { type: 'send', text: 'hello' },
     { type: 'interrupt' },
+    { type: 'send', text: 'hello', seq: 7 },
+    { type: 'interrupt', seq: 8 },
     { type: 'beginTurn' },
     { type: 'commitTurn' },
     { type: 'cancelTurn' },
@@ -76,6 +78,8 @@ describe("a server's messages", () => {
     { type: 'cut', id: 1 },
     { type: 'volume', value: 0.5 },
     { type: 'pong', mic: 320 },
+    { type: 'pong', mic: 320, commands: 4 },
+    { ...welcome, commands: 4 },
     { type: 'event', seq: 1, event },
   ];
   it.each(messages.map((message) => [message.type, message] as const))(

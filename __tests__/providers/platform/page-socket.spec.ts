@@ -262,6 +262,28 @@ describe('PageSocket', () => {
     expect(back({ play: 1, received: 9600, heard: 9600 }).messages.at(-1)).toEqual({ type: 'cut', id: 1 });
   });
 
+  it('carries out a command once that was sent twice, and tells which it has', async () => {
+    const { page, socket, back } = await opened();
+    const done: unknown[] = [];
+    page.commands$.subscribe((command) => done.push(command));
+    socket.tell({ type: 'send', text: 'one', seq: 1 }, { type: 'interrupt', seq: 2 });
+    socket.drop();
+    const again = back();
+    expect(again.messages[0]).toMatchObject({ type: 'welcome', mic: 0, commands: 2 });
+    again.tell({ type: 'interrupt', seq: 2 }, { type: 'send', text: 'two', seq: 3 }, { type: 'ping', seen: 0 });
+    expect(again.messages.at(-1)).toEqual({ type: 'pong', mic: 0, commands: 3 });
+    // Of a page that does not number them, each is another one.
+    again.tell({ type: 'interrupt' }, { type: 'interrupt' });
+    const interrupt = { type: 'interrupt' };
+    expect(done).toEqual([
+      { type: 'send', text: 'one' },
+      interrupt,
+      { type: 'send', text: 'two' },
+      interrupt,
+      interrupt,
+    ]);
+  });
+
   it('keeps events for a page that is away, within bounds, and sends each once', async () => {
     const { page, socket, back } = await opened();
     const token = (delta: string): object => ({ type: 'llm.token', at: 1, delta });
@@ -272,7 +294,7 @@ describe('PageSocket', () => {
     const again = back({ seen: 1 });
     expect(again.messages.filter(({ type }) => type === 'event').map(({ seq }) => seq)).toEqual([2, 3]);
     again.tell({ type: 'ping', seen: 3 });
-    expect(again.messages.at(-1)).toEqual({ type: 'pong', mic: 0 });
+    expect(again.messages.at(-1)).toEqual({ type: 'pong', mic: 0, commands: 0 });
     again.drop();
     for (let count = 0; count < 11_000; count++) page.tell(token('x'));
     const late = back({ seen: 3 });

@@ -8,15 +8,21 @@ import {
   pageWireVersion,
   word,
   type MicFrame,
+  type Numbered,
   type PageCommand,
   type PageMessage,
 } from '../../transport/page-wire.ts';
 
 type Reader = (message: WireObject) => PageMessage | undefined;
 
+const numbered = (seq: unknown): Numbered => {
+  const number = count(seq);
+  return number === undefined ? {} : { seq: number };
+};
+
 const command =
   (type: Exclude<PageCommand['type'], 'send'>): Reader =>
-  () => ({ type });
+  ({ seq }) => ({ type, ...numbered(seq) });
 
 const readers: Readonly<Record<string, Reader>> = {
   hello: ({ version, rate, audio, session, token, play, received, heard, seen }) => {
@@ -37,9 +43,10 @@ const readers: Readonly<Record<string, Reader>> = {
     return { type: 'heard', play: id, at: frames, tailMs: Math.min(2000, Math.max(0, asNumber(tailMs) ?? 0)) };
   },
   ping: ({ seen }) => ({ type: 'ping', seen: count(seen) ?? 0 }),
-  send: ({ text }) => {
+  send: ({ text, seq }) => {
     const words = asString(text);
-    return words !== undefined && words.length <= maxSendLength ? { type: 'send', text: words } : undefined;
+    if (words === undefined || words.length > maxSendLength) return undefined;
+    return { type: 'send', text: words, ...numbered(seq) };
   },
   interrupt: command('interrupt'),
   beginTurn: command('beginTurn'),

@@ -12,6 +12,7 @@ import {
   opusFrame,
   opusRate,
   pageCloses,
+  type Numbered,
   type PageCommand,
   type MicFrame,
   type PageHello,
@@ -90,6 +91,8 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
   #rate = 16_000;
   /** The next frame of the microphone. */
   #micAt = 0;
+  /** The number of the last command. */
+  #commands = 0;
   #told: { readonly seq: number; readonly text: string }[] = [];
   #toldLength = 0;
   #seq = 0;
@@ -157,8 +160,8 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
     const { sampleRate: rate } = this.#format;
     const audio = this.#opus && { audio: 'opus' as const };
     const missed = Math.max(0, (this.#told[0]?.seq ?? this.#seq + 1) - 1 - hello.seen);
-    const [session, token, mic] = [this.session, this.#token, this.#micAt];
-    this.#send({ type: 'welcome', session, token, resumed, rate, ...audio, mic, resumeMs, missed });
+    const [session, token] = [this.session, this.#token];
+    this.#send({ type: 'welcome', session, token, resumed, rate, ...audio, ...this.#arrived, resumeMs, missed });
     this.#forget(hello.seen);
     for (const { text } of this.#told) this.#line.send(text);
     const { player } = this.playout;
@@ -239,14 +242,26 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
         break;
       case 'ping':
         this.#forget(message.seen);
-        this.#send({ type: 'pong', mic: this.#micAt });
+        this.#send({ type: 'pong', ...this.#arrived });
         break;
       case 'bye':
         this.#over('stopped');
         break;
       default:
-        this.#commands$.next(message);
+        this.#command(message);
     }
+  }
+
+  /** A command sent twice, because its arrival was uncertain, is carried out once. */
+  #command({ seq, ...command }: PageCommand & Numbered): void {
+    if (seq !== undefined && seq <= this.#commands) return;
+    this.#commands = seq ?? this.#commands;
+    this.#commands$.next(command);
+  }
+
+  /** What of the page's has arrived. */
+  get #arrived(): { readonly mic: number; readonly commands: number } {
+    return { mic: this.#micAt, commands: this.#commands };
   }
 
   /** Audio sent twice, because its arrival was uncertain, is used once. */
