@@ -1,7 +1,19 @@
-import { concat, from, NEVER, tap } from 'rxjs';
-import type { LLMEvent, SpokenWord, Tool } from 'rxvoice';
+import {
+  concat,
+  from,
+  ignoreElements,
+  interval,
+  map,
+  merge,
+  NEVER,
+  Observable,
+  of,
+  tap,
+  type ObservableInput,
+} from 'rxjs';
+import type { AudioChunk, AudioMetadata, LLMEvent, PlaybackEvent, SpokenWord, Tool } from 'rxvoice';
 import { Script } from '../../lib/conversation/script.ts';
-import { user, voiceTest } from 'rxvoice/testing';
+import { user, voiceTest, type FakeTTS } from 'rxvoice/testing';
 import { ofType } from '../pipeline/support/timeline.ts';
 
 const steps = { 0: user.final('do it') };
@@ -69,6 +81,67 @@ describe('a speech-to-text service without measure', () => {
 });
 
 describe('a voice without measure', () => {
+  const textOf = { 0: user.final('one'), 90_000: user.final('two') };
+  const linear16 = { encoding: 'linear16', sampleRate: 8_000, channels: 1 } as const;
+  const mp3 = { encoding: 'mp3', sampleRate: 24_000, channels: 1 } as const;
+  let listeners = 0;
+
+  /** Sends audio to its first text for as long as anybody listens, a second of it every second. */
+  const endless = (metadata: AudioMetadata, bytes: number) => (tts: FakeTTS) => {
+    let texts = 0;
+    const chunk = { data: new Uint8Array(bytes), metadata };
+    const speak = (text$: ObservableInput<string>): Observable<AudioChunk> => {
+      if (texts++ > 0) return tts.speak(text$);
+      const read$ = (text$ as Observable<string>).pipe(ignoreElements());
+      return new Observable((subscriber) => {
+        listeners++;
+        subscriber.add(() => listeners--);
+        return merge(read$, interval(1_000).pipe(map(() => chunk))).subscribe(subscriber);
+      });
+    };
+    return { name: 'FakeTTS', speak };
+  };
+
+  /** Takes any format, and all audio as it comes. */
+  const anything = {
+    ...{ name: 'Output', positionMs: 0, pause: () => undefined, resume: () => undefined },
+    play: (audio$: ObservableInput<AudioChunk>): Observable<PlaybackEvent> =>
+      concat(
+        of<PlaybackEvent>({ type: 'started', positionMs: 0 }),
+        from(audio$).pipe(ignoreElements()),
+        of<PlaybackEvent>({ type: 'finished', positionMs: 1_000 }),
+      ),
+  };
+
+  // The 8 characters of "You: one" are 24 s at the very most.
+  it.each<[string, AudioMetadata, number, string]>([
+    ['speech that goes on for ever', linear16, 16_000, '85000'],
+    ['a compressed file without end', mp3, 40_000, '85000'],
+    ['ten minutes at once', linear16, 16_000 * 600, '1000'],
+  ])('%s is cut off with an error, and the conversation goes on', (_, metadata, bytes, at) => {
+    const { events } = voiceTest({
+      llm: { answer: (messages) => `You: ${messages.at(-1)?.content}` },
+      steps: textOf,
+      wrapTTS: endless(metadata, bytes),
+      wrapOutput: (fake) => (metadata === mp3 ? anything : fake),
+      untilMs: 120_000,
+    });
+    expect(listeners).toBe(0);
+    const [error, ...others] = ofType(events, 'error');
+    expect(error).toMatchObject({ role: 'tts', code: 'overflow', provider: 'FakeTTS', recoverable: true });
+    expect([String(error?.at), others]).toEqual([at, []]);
+    expect(error?.message).toMatch(/^FakeTTS: more than \d+ s of audio came for 8 characters: it was cut off$/);
+    expect(ofType(events, 'turn.ended').map(({ reason }) => reason)).toEqual(['error', 'completed']);
+  });
+
+  it('that may play what it likes is heard as long as it does', () => {
+    const { events } = voiceTest({
+      ...{ steps: { 0: user.final('one') }, wrapTTS: endless(linear16, 16_000), untilMs: 300_000 },
+      timeouts: { ttsOverrunMs: Infinity },
+    });
+    expect([ofType(events, 'error'), ofType(events, 'turn.ended').map(({ at }) => at)]).toEqual([[], [300_000]]);
+  });
+
   it('that times words which nobody wrote has few of them kept', () => {
     const script = new Script();
     script.beginRound();

@@ -259,7 +259,7 @@ describe('an option', () => {
       },
       preflight: { enabled: true, speak: false, maxStarts: 1, maxSpeechMs: 1, stableInterimMs: 1 },
       timeouts: {
-        ...{ hookMs: 1, llmFirstTokenMs: 1, llmStallMs: 1, ttsFirstAudioMs: 1, playoutMs: 1 },
+        ...{ hookMs: 1, llmFirstTokenMs: 1, llmStallMs: 1, ttsFirstAudioMs: 1, ttsOverrunMs: 1, playoutMs: 1 },
         ...{ idleMs: 1, awayMs: 1 },
       },
       ...{ listening: [], onUnclear: () => undefined, onUserTurn: () => undefined },

@@ -46,7 +46,7 @@ export function activeAgent(state: ConversationState, sources: AnswerSources): A
   const { llm = sources.llm, tts = sources.tts, voices } = own;
   const { text = usualText, timeouts = {} } = settings;
   const { llmFirstTokenMs = Math.max(10_000, llm.patienceMs ?? 0), llmStallMs = 30_000 } = timeouts;
-  const { ttsFirstAudioMs = 11_000, playoutMs = 3_000 } = timeouts;
+  const { ttsFirstAudioMs = 11_000, ttsOverrunMs = 60_000, playoutMs = 3_000 } = timeouts;
   return {
     llm,
     tts: voiceFor(state.language, both(sources.voices, voices)) ?? tts,
@@ -56,7 +56,7 @@ export function activeAgent(state: ConversationState, sources: AnswerSources): A
     locale: rules.locale,
     codeNotice: rules.phrases.codeNotice,
     text,
-    timeouts: { llmFirstTokenMs, llmStallMs, ttsFirstAudioMs, playoutMs },
+    timeouts: { llmFirstTokenMs, llmStallMs, ttsFirstAudioMs, ttsOverrunMs, playoutMs },
     speakAhead: rules.preflight.speak,
   };
 }

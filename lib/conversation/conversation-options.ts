@@ -74,6 +74,11 @@ export interface ConversationTimeouts {
    * a provider try twice with its own 5,000.
    */
   readonly ttsFirstAudioMs?: number;
+  /**
+   * A voice's audio beyond three seconds for each character of its text, slower than any voice speaks: one that goes on is
+   * cut off. Default: 60,000; `Infinity` for a voice that plays what it likes.
+   */
+  readonly ttsOverrunMs?: number;
   /** Stalled playback, beyond the remaining audio. Default: 3,000. */
   readonly playoutMs?: number;
   /** Silence of both before `user.idle`. Default: 15,000. */

@@ -13,6 +13,7 @@ import {
   timer,
   type SchedulerLike,
 } from 'rxjs';
+import { durationMs, isPcmLike } from '../audio/formats.ts';
 import type { AudioChunk } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
 import { errorOf } from './provider-error.ts';
@@ -30,6 +31,10 @@ import { timedOut, type SpeechRequest } from './speech.ts';
 
 /** Text is withheld while more audio than this is unplayed, so that a barge-in wastes less. */
 const maxUnplayedMs = 5_000;
+/** More than any voice takes for a character, whatever it stands for and however slow it was told to be. */
+const mostMsPerCharacter = 3_000;
+/** More than compressed speech has, so that it counts for no longer than it is. */
+const mostBytesPerMs = 40;
 /** Longest interval between checks of the play-head. */
 const recheckMs = 100;
 
@@ -93,6 +98,7 @@ export function synthesizeText(
       let hasPieces = false;
       let hasText = false;
       let isHeard = false;
+      let [characters, audioMs] = [0, 0];
       return new Observable((subscriber) => {
         const finish = (): void => {
           if (subscriber.closed) return;
@@ -115,6 +121,7 @@ export function synthesizeText(
                 hasBegun = true;
                 hasPieces = true;
                 hasText ||= hasWords(piece.spoken);
+                characters += piece.spoken.length;
                 given.next(piece.spoken);
                 if (isFirst) onFirst();
               },
@@ -156,7 +163,10 @@ export function synthesizeText(
             if (told.data.byteLength === 0) return;
             hasSounded = true;
             isHeard = true;
-            subscriber.next(told);
+            audioMs += leastMs(told);
+            if (audioMs > agent.timeouts.ttsOverrunMs + characters * mostMsPerCharacter)
+              subscriber.error(overrun(tts.name, audioMs, characters));
+            else subscriber.next(told);
           },
           complete: () => {
             if (!isTaken) subscriber.error(mute(tts.name, 'it has ended without reading its text'));
@@ -214,6 +224,17 @@ function asWritten(text: string): SpokenPiece {
     visual: text,
     spans: [{ spokenStart: 0, spokenEnd: length, visualStart: 0, visualEnd: length }],
   };
+}
+
+/** How much audio a chunk has, or at least has, in milliseconds. */
+function leastMs({ data, metadata }: AudioChunk): number {
+  if (!metadata) return 0;
+  return isPcmLike(metadata.encoding) ? durationMs(data.byteLength, metadata) : data.byteLength / mostBytesPerMs;
+}
+
+function overrun(provider: string, ms: number, characters: number): VoiceError {
+  const message = `${provider}: more than ${Math.floor(ms / 1_000)} s of audio came for ${characters} characters: it was cut off`;
+  return new VoiceError(message, { code: 'overflow', recoverable: true, provider });
 }
 
 /** Without this error, silence would count as an answer. */

@@ -77,6 +77,7 @@ const rules: ConfigRules = {
   'timeouts.llmFirstTokenMs': duration,
   'timeouts.llmStallMs': duration,
   'timeouts.ttsFirstAudioMs': duration,
+  'timeouts.ttsOverrunMs': duration,
   'timeouts.playoutMs': duration,
   'timeouts.idleMs': duration,
   'timeouts.awayMs': duration,
