@@ -169,6 +169,26 @@ describe('BrowserAudioOutput in Chromium', () => {
     await page.close();
   });
 
+  it('loses nothing of what comes when the page has been busy, although all before it had been played', async () => {
+    const page = await openRig(browser);
+    const heard = await page.evaluate(async () => {
+      const { output, heard: recorded, speech, played } = rig;
+      const chunks = speech('samples', 20, 24000);
+      for (const chunk of chunks.slice(0, 14)) output.enqueue(chunk as never);
+      await played(100);
+      // The speaker's reports wait until the page has time for them.
+      for (const end = performance.now() + 700; performance.now() < end;);
+      for (const chunk of chunks.slice(14)) output.enqueue(chunk as never);
+      const position = output.positionMs;
+      await output.flush();
+      return { ...(await recorded()), position };
+    });
+    expect(heard.utterances.join('')).toBe('samples');
+    // Nor does it count as heard before it sounds.
+    expect(heard.position).toBeLessThan(14 * 20 + 1);
+    await page.close();
+  });
+
   it('plays what is enqueued, and what the browser decodes', async () => {
     const page = await openRig(browser);
     const { heard, codec } = await page.evaluate(async () => {

@@ -45,7 +45,7 @@ const maxStandstills = 2;
 
 /** Frames heard without a gap: frame `from` of the play at frame `at` of the context. */
 interface Run {
-  readonly at: number;
+  at: number;
   readonly from: number;
   to: number;
 }
@@ -93,8 +93,9 @@ export class WorkletLine implements PlaybackLine {
     );
   }
 
+  /** Only what the worklet has told: whatever it has not played when a play is over would be cut off. */
   isHeard(offset: number): boolean {
-    return offset <= this.heard;
+    return offset <= Math.min(this.heard, this.#played * this.#frameBytes);
   }
 
   formatFor({ channels }: AudioMetadata): AudioMetadata | undefined {
@@ -172,6 +173,7 @@ export class WorkletLine implements PlaybackLine {
     const { format, queue, end, isDrained } = play;
     if (format) this.#frameBytes = frameBytes(format);
     const total = Math.floor(end / this.#frameBytes);
+    if (this.#fed < total) this.#delay();
     for (let room = 1; format && room > 0 && this.#fed < total;) {
       room = this.#frames(leadMs) - (this.#fed - this.#played);
       const frames = Math.min(total - this.#fed, room, this.#frames(pieceMs));
@@ -182,6 +184,13 @@ export class WorkletLine implements PlaybackLine {
       this.#fed += frames;
     }
     if (isDrained) this.#post({ type: 'end', play: this.#id });
+  }
+
+  /** What is given now sounds now at the earliest: if the worklet has had nothing left, its report may still be on its way. */
+  #delay(): void {
+    const last = this.#runs.at(-1);
+    const { currentTime = 0, sampleRate = 0 } = this.context ?? {};
+    if (last?.to === Infinity) last.at = Math.max(last.at, currentTime * sampleRate - (this.#fed - last.from));
   }
 
   #report(play: LinePlay, { type, at, played }: WorkletReport): void {
