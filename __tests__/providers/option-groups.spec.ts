@@ -61,9 +61,7 @@ describe('a group of options', () => {
   it('is refused in any of several', () => {
     const agent = new library.AlphaAgent({ apiKey: 'key' });
     const think = [{ provider: { type: 'open-chat' } }, { provider: { type: 'open-chat' }, promt: 'Be brief.' }];
-    expect(() => agent.updateConfig({ think })).toThrow(
-      'there is no option think.promt, only think.provider',
-    );
+    expect(() => agent.updateConfig({ think })).toThrow('there is no option think.promt, only think.provider');
   });
 
   it('is refused by initialize()', async () => {
