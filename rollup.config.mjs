@@ -213,6 +213,7 @@ const within = {
   'conversation/provider-error': 'conversation/malformed',
   'conversation/said': 'conversation/output-lock',
   'core/request-id': 'providers/tts/utterance',
+  'core/utf8': 'core/parse-json',
   'playback/late-playout': 'playback/paced-output',
   'playback/processors': 'playback/audio-context',
   'playback/resource': 'playback/audio-context',

@@ -83,7 +83,7 @@ export function configProblem(
   rules: ConfigRules,
   advise?: (sentence: string) => void,
 ): string | undefined {
-  const stray = strayKey(config, rules);
+  const stray = strayKey(config, Object.keys(rules));
   if (stray !== undefined) return stray;
   const advice: string[] = [];
   for (const [key, rule] of Object.entries(rules)) {
@@ -103,20 +103,17 @@ export function unknownKey(given: object, keys: readonly string[], group: string
   return key && `there is no option ${group}${key}, only ${keys.map((each) => group + each).join(', ')}`;
 }
 
-/** The first key without a rule, in an object whose other keys have one. */
-function strayKey(config: object, rules: ConfigRules): string | undefined {
-  const groups = new Map<string, Set<string>>();
-  for (const key of Object.keys(rules)) {
-    for (let dot = key.indexOf('.'); dot >= 0; dot = key.indexOf('.', dot + 1)) {
-      const group = key.slice(0, dot);
-      const members = groups.get(group) ?? new Set();
-      groups.set(group, members.add(key.slice(dot + 1).replace(/\..*/, '')));
-    }
-  }
-  for (const [group, members] of groups) {
-    for (const value of [valueAt(config, group)].flat()) {
-      const problem = unknownKey(asObject(value) ?? {}, [...members], `${group}.`);
-      if (problem !== undefined) return problem;
+/** A key without a rule, in an object whose other keys have one. */
+function strayKey(given: object, rules: readonly string[], group: string = ''): string | undefined {
+  const keys = rules.map((each) => each.slice(group.length));
+  const members = [...new Set(keys.map((each) => each.replace(/\..*/, '')))];
+  const stray = group && unknownKey(given, members, group);
+  if (stray) return stray;
+  for (const member of members.filter((each) => !keys.includes(each))) {
+    const inner = rules.filter((each) => each.startsWith(`${group}${member}.`));
+    for (const value of [Reflect.get(given, member)].flat()) {
+      const problem = strayKey(asObject(value) ?? {}, inner, `${group}${member}.`);
+      if (problem) return problem;
     }
   }
   return undefined;

@@ -21,7 +21,7 @@ import type {
   SpeechEvent,
   TranscriptionResult,
 } from '../../core/roles.ts';
-import { reconnectRules } from '../../stream/backoff.ts';
+import { reconnectRules } from '../../stream/reconnect-rules.ts';
 import { Fifo } from '../../stream/fifo.ts';
 import type { ReconnectingSocketOptions } from '../../transport/reconnecting-socket-options.ts';
 import type * as Runner from './agent-runner.ts';

@@ -1,6 +1,7 @@
 import { ReplaySubject, Subject, type Observable } from 'rxjs';
 import type { AudioMetadata } from '../../audio/types.ts';
-import { reconnectRules, type BackoffOptions } from '../../stream/backoff.ts';
+import type { BackoffOptions } from '../../stream/backoff.ts';
+import { reconnectRules } from '../../stream/reconnect-rules.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
 import { OnDemand } from '../../core/on-demand.ts';
 import type { RemoteConfig } from '../../core/remote-provider.ts';

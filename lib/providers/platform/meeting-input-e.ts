@@ -1,7 +1,8 @@
 import { BehaviorSubject, filter, fromEvent, Subscription, takeUntil, type Observable } from 'rxjs';
 import type { AudioMetadata } from '../../audio/types.ts';
 import { capturedFormat } from '../../playback/media-track.ts';
-import { reconnectRules, type BackoffOptions } from '../../stream/backoff.ts';
+import type { BackoffOptions } from '../../stream/backoff.ts';
+import { reconnectRules } from '../../stream/reconnect-rules.ts';
 import { configProblem } from '../../core/config-rule.ts';
 import { VoiceError } from '../../core/errors.ts';
 import { OnDemand } from '../../core/on-demand.ts';

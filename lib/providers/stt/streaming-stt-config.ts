@@ -1,6 +1,7 @@
 import type { ConfigRules } from '../../core/config-rule.ts';
 import type { RemoteConfig } from '../../core/remote-provider.ts';
-import { reconnectRules, type BackoffOptions } from '../../stream/backoff.ts';
+import type { BackoffOptions } from '../../stream/backoff.ts';
+import { reconnectRules } from '../../stream/reconnect-rules.ts';
 
 /** Configuration of every streaming speech-to-text provider. */
 export interface StreamingSTTConfig extends RemoteConfig {
