@@ -223,8 +223,10 @@ const within = {
   'providers/stt/recordings': 'providers/stt/recording-runner',
   'providers/tts/sockets/spoken-text': 'providers/tts/sockets/speech-step',
   'providers/tts/wire-errors': 'providers/tts/utterance',
+  'providers/tts/words/word-event': 'providers/tts/utterance',
   'proxy/refusal': 'proxy/upstream',
   'stream/select': 'conversation/commands',
+  'transport/media-type': 'transport/http',
 };
 
 const placed = new Map();

@@ -17,7 +17,7 @@ export const marks = {
   guard: 'moderation-failed',
   hangUpTool: 'hang_up',
   leaveMessage: 'silenceMs',
-  mcpTools: 'mcpTools: the server',
+  mcpTools: 'the tool failed',
   personalData: '"iban"',
   pressKeysTool: 'press_keys',
   publish: 'callId may contain only',

@@ -323,13 +323,10 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
   }
 
   #exposed(isLongLived: boolean): void {
-    const advice = 'set proxyUrl, or an apiKey factory that fetches short-lived tokens (docs/authentication.md)';
-    if (isLongLived) {
-      const message = `${this.name}: this page exposes a long-lived key to everyone who opens it: ${advice}`;
-      this.report(this.error(message, { code: 'configuration', recoverable: true }));
-    } else {
-      this.logger.warn(`${this.name}: the credential is readable by everyone who opens this page: ${advice}`);
-    }
+    const what = isLongLived ? 'a long-lived key' : 'its key';
+    const message = `${this.name}: this page exposes ${what} to everyone who opens it: set proxyUrl, or an apiKey factory that fetches short-lived tokens (docs/authentication.md)`;
+    if (isLongLived) this.report(this.error(message, { code: 'configuration', recoverable: true }));
+    else this.logger.warn(message);
   }
 
   async #callFactory(factory: () => Promise<string>): Promise<string> {

@@ -1,5 +1,6 @@
 import { rmsLevel } from '../../../lib/audio/levels.ts';
 import { decodeSamples, encodeSamples } from '../../../lib/audio/samples.ts';
+import { alphaDialect } from '../../../lib/providers/stt/alpha-stt-dialect.ts';
 import { alphaWire, type AlphaSTTConfig } from '../../../lib/providers/stt/alpha-stt.ts';
 import { hear, silentHearing, type HearingEffect, type HearingInput } from '../../../lib/providers/stt/hearing.ts';
 import { asObjects, type WireObject } from '../../../lib/core/guard.ts';
@@ -10,6 +11,8 @@ import { zetaDialect } from '../../../lib/providers/stt/zeta-stt-dialect.ts';
 import { zetaFacts, zetaWire } from '../../../lib/providers/stt/zeta-stt.ts';
 import { isLoud } from '../../../lib/providers/stt/voice-levels.ts';
 import { mono16k } from './stt-fixture.ts';
+
+const wire = { ...alphaWire, ...alphaDialect(alphaWire.rules) };
 
 const context: STTContext<AlphaSTTConfig> = {
   ...{ config: {}, format: mono16k, id: '', now: 0, sentMs: 0, sentFrames: 0, audioEndMs: undefined, pendingMs: 0 },
@@ -23,10 +26,10 @@ const context: STTContext<AlphaSTTConfig> = {
 function played(inputs: readonly HearingInput<AlphaSTTConfig>[], facts: Partial<STTContext<AlphaSTTConfig>> = {}) {
   const effects: HearingEffect[] = [];
   inputs.reduce((hearing, input, index) => {
-    const [next, ...told] = hear(alphaWire, hearing, input, { ...context, now: index * 2_000, ...facts });
+    const [next, ...told] = hear(wire, hearing, input, { ...context, now: index * 2_000, ...facts });
     effects.push(...told);
     return next;
-  }, silentHearing(alphaWire.start()));
+  }, silentHearing(wire.start()));
   return effects.map(brief);
 }
 
@@ -140,10 +143,7 @@ describe('hear(): one fold of a wire', () => {
 
 /** A final piece of an utterance that no service ends, in each wire that joins pieces itself. */
 const pieces: Readonly<Record<string, (text: string) => [wire: STTWire<object, unknown>, message: WireObject]>> = {
-  AlphaSTT: (transcript) => [
-    alphaWire,
-    { type: 'Results', is_final: true, channel: { alternatives: [{ transcript }] } },
-  ],
+  AlphaSTT: (transcript) => [wire, { type: 'Results', is_final: true, channel: { alternatives: [{ transcript }] } }],
   DeltaSTT: (text) => [{ ...deltaWire, ...deltaDialect }, { tokens: [{ text, is_final: true }] }],
   ZetaSTT: (content) => [
     { ...zetaWire, ...zetaDialect(zetaFacts) },

@@ -1,23 +1,11 @@
-import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
-import { encodeBase64 } from '../../core/base64.ts';
+import type { AudioFormat } from '../../audio/types.ts';
 import type { ConfigRules } from '../../core/config-rule.ts';
-import { type WireObject, asNumber, asObjects, asString } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
+import { OnDemand } from '../../core/on-demand.ts';
 import type { Credential, Query, SocketCredentials } from '../../core/remote-provider.ts';
 import { primaryLanguage } from '../../core/wire-names.ts';
-import { wireParameters } from '../../core/wire-parameters.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
-import {
-  type Failures,
-  type STTContext,
-  type STTEffect,
-  type STTReader,
-  type STTStep,
-  type STTWire,
-  type Said,
-  completed,
-  heard,
-} from './stt-wire.ts';
+import type { LateSTTWire } from './stt-wire.ts';
 
 /**
  * Configuration of {@link GammaSTT}. `language` is ISO 639-1, ISO 639-3 or BCP 47; default: detected by the service.
@@ -78,7 +66,7 @@ export interface GammaSTTOptions extends StreamingSTTConfig {
 }
 
 /** Rules for the keys (the vendor's limits), with their query parameters. */
-export const gammaSTTRules: ConfigRules = {
+const gammaSTTRules: ConfigRules = {
   model: { type: 'text', wire: 'model_id', default: 'scribe_v2_realtime' },
   audioFormat: { oneOf: Object.keys(gammaFormats) },
   commitStrategy: { known: ['vad', 'manual'], wire: true, default: 'vad' },
@@ -113,64 +101,22 @@ function gammaConflict(config: GammaSTTConfig): string | undefined {
   return misplaced && `${misplaced} requires commitStrategy vad`;
 }
 
-/** Whether final results have words with times. */
-function gammaHasTimestamps({ includeTimestamps, filterBackgroundAudio }: GammaSTTConfig): boolean {
-  return includeTimestamps ?? !filterBackgroundAudio;
+/** Silence before the end of an utterance, in milliseconds. */
+function silenceMs({ commitStrategy, vadSilenceThresholdSecs = 1.5 }: GammaSTTConfig): number {
+  return commitStrategy === 'manual' ? 0 : vadSilenceThresholdSecs * 1_000;
 }
 
-/** The query parameters. */
-function gammaQuery(config: GammaSTTConfig, { encoding, sampleRate }: AudioMetadata): Query {
-  return {
-    audio_format: `${encoding === 'mulaw' ? 'ulaw' : 'pcm'}_${sampleRate}`,
-    ...wireParameters({ ...config, includeTimestamps: gammaHasTimestamps(config) }, gammaSTTRules),
-    ...config.parameters,
-  };
+/** What the dialect needs too. */
+export interface GammaFacts {
+  readonly rules: ConfigRules;
+  /** Silence before the end of an utterance, in milliseconds. */
+  readonly silenceMs: (config: GammaSTTConfig) => number;
 }
 
-/** What the service's error messages mean, by type. */
-const gammaFailures: Failures = {
-  auth_error: { code: 'unauthorized', status: 401, hint: 'check the credential; a token serves one connection' },
-  unaccepted_terms: { code: 'forbidden', hint: "accept the service's terms in its dashboard" },
-  quota_exceeded: { code: 'quota', hint: "the account's quota is used up" },
-  invalid_request: { code: 'configuration', hint: 'it rejected a setting' },
-  input_error: { code: 'protocol', hint: 'it rejected a message' },
-  chunk_size_exceeded: { code: 'protocol', hint: 'an audio chunk was too long' },
-  insufficient_audio_activity: { code: 'server', recoverable: true, hint: 'it heard no speech for too long' },
-  session_time_limit_exceeded: {
-    code: 'server',
-    recoverable: true,
-    hint: 'the session reached its time limit; starting another',
-  },
-  rate_limited: { code: 'rate_limited', recoverable: true, hint: 'too many requests' },
-  resource_exhausted: { code: 'overloaded', recoverable: true, hint: 'it has no capacity left' },
-  queue_overflow: { code: 'overloaded', recoverable: true, hint: 'audio arrived faster than it could process' },
-  transcriber_error: { code: 'server', recoverable: true, hint: 'reconnecting' },
-  error: { code: 'server', recoverable: true, hint: 'reconnecting' },
-};
-
-interface GammaState {
-  /** Whether the answer to a `finalize()` is pending. */
-  readonly isAsked: boolean;
-  /** Whether the service refuses to be asked, as it ends utterances by itself: silence ends them then. */
-  readonly refusesCommits: boolean;
-}
-
-type Context = STTContext<GammaSTTConfig>;
-type Step = STTStep<GammaState>;
-type Reader = STTReader<GammaSTTConfig, GammaState>;
-
-const keepAliveMs = 8_000;
-
-const onText: Reader = (state, message) => {
-  const text = asString(message['text'])?.trim() ?? '';
-  return text ? [state, ...heard({ text })] : [state];
-};
-
-/** ElevenLabs' wire. */
-export const gammaWire: STTWire<GammaSTTConfig, GammaState> = {
+/** What is known of ElevenLabs before anybody speaks to it. */
+export const gammaWire: LateSTTWire<GammaSTTConfig> = {
   name: 'GammaSTT',
   baseUrl: () => 'https://api.elevenlabs.io',
-  path: '/v1/speech-to-text/realtime',
   // Linear16 at six rates and mulaw at 8000 Hz, or the configured format.
   accepts: ({ audioFormat }) =>
     Object.entries(gammaFormats).flatMap(([name, format]) => ((audioFormat ?? name) === name ? format : [])),
@@ -178,55 +124,10 @@ export const gammaWire: STTWire<GammaSTTConfig, GammaState> = {
   conflict: gammaConflict,
   ownKeys: ['interimResults'],
   credentialKey: 'apiKey or token',
-  catchUpSpeed: 2,
-  endingMs: silenceMs,
   pauseMs: (config) => (config.commitStrategy === 'manual' ? undefined : silenceMs(config)),
-  failures: gammaFailures,
-  requestIdOf: ({ session_id: id }) => id,
-  start: () => ({ isAsked: false, refusesCommits: false }),
-  read: {
-    ...Object.fromEntries(Object.keys(gammaFailures).map((kind) => [kind, failing(kind)])),
-    input_error: onInputError,
-    session_started: (state, { session_id: id }) => [
-      state,
-      { type: 'log', text: `session ${asString(id) ?? 'without an id'}` },
-    ],
-    partial_transcript: onText,
-    final_transcript: onText,
-    final_transcript_with_timestamps: onText,
-    committed_transcript: (state, message, context) =>
-      hasDetails(context.config) ? [state] : onCommitted(state, message, context),
-    committed_transcript_with_timestamps: (state, message, context) =>
-      hasDetails(context.config) ? onCommitted(state, message, context) : [state],
-    commit_throttled: (state, _message, { sentMs }) => (state.isAsked ? onThrottled(state, sentMs) : [state]),
-    warning: (state) => [state, { type: 'warning', text: 'the service warns' }],
-  },
-  commands: {
-    finalize: (state, { config, format }) => [
-      { ...state, isAsked: true },
-      state.refusesCommits
-        ? endingSilence(config)
-        : { type: 'send-after-audio', message: chunk(format, { commit: true }) },
-    ],
-  },
-
-  query: ({ config, format }) => gammaQuery(config, format),
-  typeOf: ({ message_type: type }) => asString(type),
-  isReady: ({ message_type: type }) => type === 'session_started',
-  // The service closes a connection that receives nothing; pings don't count.
-  keepAlive: () => ({ intervalMs: keepAliveMs, whenQuiet: true }),
-  tick: (state, { format }) => [state, { type: 'send', message: chunk(format) }],
-  // `previousText` goes with the first audio of each connection.
-  encode: (frame, _state, { config: { previousText }, format, sentFrames }) =>
-    JSON.stringify({
-      ...chunk(format, { audio: encodeBase64(frame) }),
-      previous_text: sentFrames === 0 ? previousText : undefined,
-    }),
-  farewell: ({ refusesCommits }, { format }) =>
-    refusesCommits ? [] : [JSON.stringify(chunk(format, { commit: true }))],
-  isLast({ message_type: type }, _state, { config }) {
-    const last = hasDetails(config) ? 'committed_transcript_with_timestamps' : 'committed_transcript';
-    return type === last || type === 'commit_throttled';
+  load: async ({ name }) => {
+    const { gammaDialect } = await new OnDemand(name, () => import('./gamma-stt-dialect.ts')).load();
+    return gammaDialect({ rules: gammaSTTRules, silenceMs });
   },
 };
 
@@ -234,7 +135,7 @@ export const gammaWire: STTWire<GammaSTTConfig, GammaState> = {
  * ElevenLabs Scribe v2 Realtime at `wss://api.elevenlabs.io/v1/speech-to-text/realtime`: over 90 languages, detected by
  * the service. See https://elevenlabs.io/docs/api-reference/speech-to-text/v-1-speech-to-text-realtime.
  */
-export class GammaSTT extends StreamingSTT<GammaSTTConfig, GammaState> {
+export class GammaSTT extends StreamingSTT<GammaSTTConfig> {
   constructor(config: GammaSTTConfig, logger?: Logger) {
     super(gammaWire, config, logger);
   }
@@ -251,79 +152,4 @@ export class GammaSTT extends StreamingSTT<GammaSTTConfig, GammaState> {
   protected override get directCredential(): unknown {
     return this.config.token ?? this.config.apiKey;
   }
-}
-
-function failing(kind: string): Reader {
-  return (state, { error }) => [state, { type: 'failure', kind, sentence: asString(error) }];
-}
-
-function chunk({ sampleRate }: AudioMetadata, { audio = '', commit = false } = {}): WireObject {
-  return { message_type: 'input_audio_chunk', audio_base_64: audio, commit, sample_rate: sampleRate };
-}
-
-/**
- * Whether the service takes a commit where it ends utterances by itself, its reference does not say. One that it refuses is
- * asked for by silence, on this connection or, if it closes this one, on the next.
- */
-function onInputError(state: GammaState, message: WireObject, context: Context): Step {
-  const { config } = context;
-  const isOurs = config.commitStrategy !== 'manual' && /commit/i.test(asString(message['error']) ?? '');
-  if (!isOurs) return failing('input_error')(state, message, context);
-  return [{ ...state, refusesCommits: true }, ...(state.isAsked ? [endingSilence(config)] : [])];
-}
-
-/** Silence after which the service ends an utterance by itself. */
-function endingSilence(config: GammaSTTConfig): STTEffect {
-  return { type: 'silence-after-audio', ms: silenceMs(config) + 200 };
-}
-
-function onCommitted(state: GammaState, message: WireObject, context: Context): Step {
-  const said = saidIn(message, context);
-  const told: readonly STTEffect[] = said.text || state.isAsked ? completed(said) : [{ type: 'reset' }];
-  const ends = asObjects(message['words']).map(({ end }) => asNumber(end) ?? 0);
-  const isUntimed = said.text !== '' && !gammaHasTimestamps(context.config);
-  const ms = ends.length > 0 ? Math.max(...ends) * 1_000 : context.sentMs - silenceMs(context.config);
-  return [
-    { ...state, isAsked: false },
-    ...told,
-    ...(ends.length > 0 || isUntimed ? [{ type: 'finalized', ms } as const] : []),
-  ];
-}
-
-/**
- * The service ignores a commit of less than 0.3 s of audio, and may close the connection. The words so far are all that
- * there is: audio heard again would bring them twice.
- */
-function onThrottled(state: GammaState, sentMs: number): Step {
-  return [{ ...state, isAsked: false }, { type: 'finalized', ms: sentMs }, { type: 'finish' }, { type: 'reset' }];
-}
-
-function saidIn(message: WireObject, context: Context): Said {
-  const spoken = asObjects(message['words']).filter(({ type = 'word' }) => type === 'word');
-  const logprobs = spoken.flatMap(({ logprob }) => asNumber(logprob) ?? []);
-  const words = spoken.map(({ logprob, speaker_id: speaker, ...word }) => {
-    const probability = asNumber(logprob);
-    return { ...word, speaker, ...(probability !== undefined && { confidence: likelihood([probability]) }) };
-  });
-  return {
-    text: asString(message['text'])?.trim() ?? '',
-    ...(words.length > 0 && { words: context.words(words, ({ text }) => asString(text)) }),
-    confidence: logprobs.length > 0 ? likelihood(logprobs) : undefined,
-    language: asString(message['language_code']),
-  };
-}
-
-/** The average probability, from logarithms. */
-function likelihood(logprobs: readonly number[]): number {
-  return Math.min(1, Math.exp(logprobs.reduce((sum, each) => sum + each, 0) / logprobs.length));
-}
-
-/** Whether a commit arrives a second time, with details of its words and language. */
-function hasDetails(config: GammaSTTConfig): boolean {
-  return gammaHasTimestamps(config) || config.includeLanguageDetection === true;
-}
-
-/** Silence before the end of an utterance, in milliseconds. */
-function silenceMs({ commitStrategy, vadSilenceThresholdSecs = 1.5 }: GammaSTTConfig): number {
-  return commitStrategy === 'manual' ? 0 : vadSilenceThresholdSecs * 1_000;
 }
