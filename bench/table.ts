@@ -30,11 +30,11 @@ export function tableOf(page: string): DocRow[] {
 /** The page with the figures of a run; of a row that is measured for several, the worst. Other figures stay. */
 export function updated(page: string, results: readonly { readonly key: string; readonly value: number }[]): string {
   const before = tableLines(page);
-  const figures = new Map(tableOf(page).map((row) => [nameOf(row['#'], row.Benchmark), row[figureColumn]]));
+  const figures = new Map(tableOf(page).map((row) => [nameOf(row['#'], row.Benchmark, row.Unit), row[figureColumn]]));
   const table = rows.map((row) => {
     const { id, name, against, unit, gate, goal } = row;
     const values = results.filter(({ key }) => key === row.key).map(({ value }) => value);
-    const figure = values.length > 0 ? round(worstOf(row, values)) : (figures.get(nameOf(id, name)) ?? none);
+    const figure = values.length > 0 ? round(worstOf(row, values)) : (figures.get(nameOf(id, name, unit)) ?? none);
     return [id, name, against, unit, String(gate ?? none), String(goal ?? none), figure];
   });
   const widths = columns.map((column, at) =>
@@ -46,7 +46,8 @@ export function updated(page: string, results: readonly { readonly key: string; 
   return page.replace(before.join('\n'), after.join('\n'));
 }
 
-const nameOf = (id: string, name: string): string => `${id} ${name}`;
+/** A benchmark may have a ratio and an absolute figure. */
+const nameOf = (...parts: readonly string[]): string => parts.join(' ');
 
 function tableLines(page: string): string[] {
   const start = page.search(heading);
