@@ -31,9 +31,9 @@ import { timedOut, type SpeechRequest } from './speech.ts';
 
 /** Text is withheld while more audio than this is unplayed, so that a barge-in wastes less. */
 const maxUnplayedMs = 5_000;
-/** More than any voice takes for a character, whatever it stands for and however slow it was told to be. */
+/** Longer than any voice takes for a character, even a slow one that spells out a number. */
 const mostMsPerCharacter = 3_000;
-/** More than compressed speech has, so that it counts for no longer than it is. */
+/** More than compressed speech ever has: its length is never overestimated. */
 const mostBytesPerMs = 40;
 /** Longest interval between checks of the play-head. */
 const recheckMs = 100;

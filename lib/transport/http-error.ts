@@ -91,8 +91,8 @@ export function refusal(
   const said = redact(facts.message ?? usual.message);
   logger?.debug(`${provider}: ${list([status, said])}`);
   // The status of a proxy's refusal says nothing of the credential, or of the model.
-  const isProxys = status !== undefined && status < 500 && member(json, ['error', 'type']) === 'proxy';
-  const meaning = isProxys ? 'the proxy refused the request, and its log says why' : meanings[code];
+  const isFromProxy = status !== undefined && status < 500 && member(json, ['error', 'type']) === 'proxy';
+  const meaning = isFromProxy ? 'the proxy refused the request, and its log says why' : meanings[code];
   const details = list([status, reason, waitMs === undefined ? undefined : `asks to wait ${waitMs} ms`]);
   return new VoiceError(redact(`${provider}: ${meaning ?? 'the request failed'}${details && ` (${details})`}`), {
     code,
