@@ -1,7 +1,9 @@
+import { notHeard } from './commands.ts';
+import type { ConversationStep } from './conversation-step.ts';
 import type { AgentSignal } from './inputs.ts';
 import type { ConversationState, Say } from './state.ts';
 import { withMeasured } from './turn.ts';
-import { settle, type ConversationStep } from './user-turn.ts';
+import { settle } from './user-turn.ts';
 
 /** A handler for each signal of an agent's service. */
 export type AgentHandlers = {
@@ -21,7 +23,7 @@ export const agentHandlers: AgentHandlers = {
   'agent.refused': (state, { error, ticket }) => [
     { ...state, awaitingReply: state.awaitingReply.filter((each) => each !== ticket) },
     { type: 'error', error, role: 'llm' },
-    ...settle([ticket], { heardText: '', interrupted: true }),
+    ...settle([ticket], notHeard),
   ],
   'agent.reply': (state, { reply$ }) => {
     const { candidate, awaitingReply: tickets } = state;

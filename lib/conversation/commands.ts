@@ -32,6 +32,9 @@ export interface SpeechOutcome {
   readonly interrupted: boolean;
 }
 
+/** The outcome of what was cut off before anything was heard. */
+export const notHeard: SpeechOutcome = { heardText: '', interrupted: true };
+
 /** A request by the application, in progress. */
 export interface SpeechHandle {
   /** Resolves when it was spoken, cut off, or failed; never rejects. */

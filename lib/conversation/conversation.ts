@@ -38,7 +38,7 @@ import { select } from '../stream/select.ts';
 import { hasWords } from '../text/words.ts';
 import { isSuspected } from './barge-in.ts';
 import type { Answerer, Shared } from './answerer.ts';
-import { SpeechTicket, type Command } from './commands.ts';
+import { notHeard, SpeechTicket, type Command } from './commands.ts';
 import type { ConversationSettings, TranscriptStage } from './conversation-options.ts';
 import type { ConversationPorts } from './conversation-ports.ts';
 import { enact, publishHistory, reportError, type World } from './enact.ts';
@@ -316,9 +316,7 @@ export function withTickets(): OperatorFunction<Command, Command | TicketInterru
     if (!('ticket' in command)) return of(command);
     const { ticket } = command;
     const interrupted: TicketInterrupt = { type: 'ticket.interrupt', ticket };
-    return merge(of(command), ticket.cut$.pipe(map(() => interrupted))).pipe(
-      finalize(() => ticket.settle({ heardText: '', interrupted: true })),
-    );
+    return merge(of(command), ticket.cut$.pipe(map(() => interrupted))).pipe(finalize(() => ticket.settle(notHeard)));
   });
 }
 

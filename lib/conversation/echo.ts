@@ -1,13 +1,13 @@
 import { afterEcho, repeats } from '../text/echo.ts';
 import { countWords } from '../text/words.ts';
 import { isSuspected } from './barge-in.ts';
+import { chain, type ConversationStep } from './conversation-step.ts';
 import { emit, type HeardSignal } from './inputs.ts';
 import { dismiss } from './interruption.ts';
 import { answerTime } from './overheard.ts';
 import type { Rules } from './rules.ts';
 import type { Sounding } from './sounding.ts';
 import { statusOf, type ConversationState } from './state.ts';
-import { chain, type ConversationStep } from './user-turn.ts';
 
 /** How long after a speech its echo may begin to arrive, in milliseconds. */
 const tailMs = 500;

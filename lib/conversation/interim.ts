@@ -1,7 +1,7 @@
 import type { TranscriptionResult } from '../core/roles.ts';
-import type { Step } from '../stream/fold.ts';
 import { sharedWords } from '../text/shared-words.ts';
-import { emit, type Effect } from './inputs.ts';
+import type { ConversationStep } from './conversation-step.ts';
+import { emit } from './inputs.ts';
 import type { ConversationState } from './state.ts';
 
 /** Publishes what the user has said so far, and how much of it is settled. */
@@ -10,7 +10,7 @@ export function publishInterim(
   text: string,
   result: TranscriptionResult,
   turnId?: string,
-): Step<ConversationState, Effect> {
+): ConversationStep {
   const stablePrefix = result.isFinal ? text : sharedWords(state.interim, text);
   const told = emit(
     'transcript.interim',

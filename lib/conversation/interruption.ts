@@ -10,13 +10,14 @@ import {
   type BargeInStage,
 } from './barge-in.ts';
 import type { PreflightRules } from './conversation-options.ts';
+import { chain, type ConversationStep } from './conversation-step.ts';
 import type { IgnoreReason, VoiceEventEnvelope } from './events.ts';
 import { publishInterim } from './interim.ts';
 import { emit, type Effect, type HeardSignal } from './inputs.ts';
 import { answerTime, overhear } from './overheard.ts';
 import type { Rules } from './rules.ts';
 import { isGreeting, keepsTools, speechEnvelope, statusOf, type ConversationState } from './state.ts';
-import { chain, cut, decide, dropTurn, reasonToCut, type ConversationStep } from './user-turn.ts';
+import { cut, decide, dropTurn, reasonToCut } from './user-turn.ts';
 import { withMeasured } from './turn.ts';
 
 /** Whether the user may interrupt what the agent is saying. */

@@ -1,8 +1,8 @@
 import { messageOf, VoiceError } from '../core/errors.ts';
 import type { ListeningMoment, ListeningPolicy } from './conversation-options.ts';
+import type { ConversationStep } from './conversation-step.ts';
 import { emit, type Effect } from './inputs.ts';
 import { agentStateOf, type ConversationState } from './state.ts';
-import type { ConversationStep } from './user-turn.ts';
 
 /** Does not listen until the greeting is over: for notices that every caller must hear. */
 export const afterGreeting: ListeningPolicy = ({ isGreeting }) => !isGreeting;

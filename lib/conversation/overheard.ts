@@ -1,10 +1,11 @@
 import { endsInQuestion } from '../text/questions.ts';
 import { joinWords } from '../text/words.ts';
 import { isSuspected } from './barge-in.ts';
+import type { ConversationStep } from './conversation-step.ts';
 import type { IgnoreReason } from './events.ts';
 import type { HeardSignal, Input } from './inputs.ts';
 import { statusOf, type Commit, type ConversationState, type Overheard } from './state.ts';
-import { cut, type ConversationStep } from './user-turn.ts';
+import { cut } from './user-turn.ts';
 
 /** How long before the end of a speech, or of a question, the user's words count as said at that end. */
 const beforeEndMs = 1_500;

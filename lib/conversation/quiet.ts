@@ -1,7 +1,7 @@
 import { hasWords } from '../text/words.ts';
+import type { ConversationStep } from './conversation-step.ts';
 import { emit, type Input } from './inputs.ts';
 import { statusOf, type ConversationState } from './state.ts';
-import type { ConversationStep } from './user-turn.ts';
 
 /**
  * Sets the deadlines of `user.idle` and `user.away`: both run while nobody speaks. What the agent says on its own, such

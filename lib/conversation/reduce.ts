@@ -1,6 +1,8 @@
 import { takeStep } from '../stream/fold.ts';
 import { hasWords } from '../text/words.ts';
 import type { AgentHandlers } from './agent-turns.ts';
+import { notHeard } from './commands.ts';
+import { chain, type ConversationStep } from './conversation-step.ts';
 import { withoutDetector, withoutVoice } from './detector-lost.ts';
 import { dropEcho, echoOf, waitForEcho, withoutEcho } from './echo.ts';
 import { addSay, releaseSays } from './held-says.ts';
@@ -28,7 +30,6 @@ import { takeTurn } from './turn-taking.ts';
 import { joinAnswer, joinsTools, listenDuringTools } from './tool-words.ts';
 import { answerCandidate, takeVerdict, unprepare, wakeHook } from './user-turn-hook.ts';
 import {
-  chain,
   commit,
   cut,
   decide,
@@ -40,7 +41,6 @@ import {
   settle,
   speculate,
   turnEnded,
-  type ConversationStep,
 } from './user-turn.ts';
 import { commitNext, drain, endDrain, refuseWhileDraining, stop, takeUpWaiting } from './waiting.ts';
 
@@ -52,8 +52,6 @@ type Handlers = {
     rules: Rules,
   ) => ConversationStep;
 };
-
-const notHeard = { heardText: '', interrupted: true } as const;
 
 /**
  * Longest voice without words that a detector can report, in milliseconds: without an end by then, its input has

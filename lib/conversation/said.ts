@@ -1,9 +1,6 @@
-import type { Step } from '../stream/fold.ts';
 import { joinWords } from '../text/words.ts';
-import type { Effect } from './inputs.ts';
+import type { ConversationStep } from './conversation-step.ts';
 import type { ConversationState, Said } from './state.ts';
-
-type ConversationStep = Step<ConversationState, Effect>;
 
 /** Takes note of what the user said. It is remembered at once, unless guards have to judge it first. */
 export function noteSaid(state: ConversationState, said: Said): ConversationStep {

@@ -1,10 +1,11 @@
 import { languageOf, type Phrases } from '../text/phrases.ts';
 import { countWords } from '../text/words.ts';
 import type { ConversationSettings, SettingsChange } from './conversation-options.ts';
+import { chain, type ConversationStep } from './conversation-step.ts';
 import { emit, type Effect, type HeardSignal } from './inputs.ts';
 import { rulesOf, type Rules } from './rules.ts';
 import type { ConversationState } from './state.ts';
-import { chain, discard, type ConversationStep } from './user-turn.ts';
+import { discard } from './user-turn.ts';
 
 /** The settings that go into an answer: a preflight with other values is useless. */
 const usedToPrepare: readonly (keyof ConversationSettings)[] = [

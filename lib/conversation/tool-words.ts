@@ -1,9 +1,10 @@
+import type { ConversationStep } from './conversation-step.ts';
 import { emit, type HeardSignal } from './inputs.ts';
 import { dismiss, isInterruptible, isStopCommand, suspect } from './interruption.ts';
 import type { Rules } from './rules.ts';
 import { keepsTools, type ConversationState } from './state.ts';
 import type { TurnDecision } from './turn-rules.ts';
-import { openTurn, turnEnded, type ConversationStep } from './user-turn.ts';
+import { openTurn, turnEnded } from './user-turn.ts';
 
 /**
  * Whether what the user says while tools run joins the next request: the tools go on, and so does speech. Only a

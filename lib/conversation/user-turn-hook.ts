@@ -1,10 +1,11 @@
 import type { InputGuard } from '../text/text-transform.ts';
 import type { UserTurnVerdict } from './conversation-options.ts';
 import { hookTimedOut } from './call-hook.ts';
+import { chain, type ConversationStep } from './conversation-step.ts';
 import type { Effect, HookInput } from './inputs.ts';
 import { rememberSaid } from './said.ts';
 import type { Candidate, ConversationState } from './state.ts';
-import { chain, cut, type ConversationStep } from './user-turn.ts';
+import { cut } from './user-turn.ts';
 
 type Hooked = Extract<Candidate, { readonly phase: 'hooking' }>;
 

@@ -1,7 +1,7 @@
 import { foldText } from '../text/words.ts';
-import type { Step } from '../stream/fold.ts';
-import type { SpeechOutcome, SpeechTicket } from './commands.ts';
+import { notHeard, type SpeechOutcome, type SpeechTicket } from './commands.ts';
 import type { PreflightRules } from './conversation-options.ts';
+import { chain, type ConversationStep } from './conversation-step.ts';
 import type { DiscardReason, TurnEndReason } from './events.ts';
 import { noHeldSays } from './held-says.ts';
 import { publishInterim } from './interim.ts';
@@ -20,21 +20,6 @@ import {
 import type { TurnDecision } from './turn-rules.ts';
 import { turnOver } from './turn-taking.ts';
 import { metricsOf, withMeasured, withWaste, type Turn } from './turn.ts';
-
-const notHeard: SpeechOutcome = { heardText: '', interrupted: true };
-
-/** A step of the whole conversation. */
-export type ConversationStep = Step<ConversationState, Effect>;
-
-/** One step, then another. */
-export function chain(step: ConversationStep, next: (state: ConversationState) => ConversationStep): ConversationStep {
-  const following = next(step[0]);
-  if (step.length === 1) return following;
-  if (following.length === 1 && following[0] === step[0]) return step;
-  const [, ...effects] = step;
-  const [after, ...more] = following;
-  return [after, ...effects, ...more];
-}
 
 /** The user's turn, started if necessary. */
 export function openTurn(

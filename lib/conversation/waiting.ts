@@ -1,11 +1,11 @@
 import { joinWords } from '../text/words.ts';
+import { notHeard } from './commands.ts';
+import { chain, type ConversationStep } from './conversation-step.ts';
 import type { Effect, Input } from './inputs.ts';
 import { noHeldSays } from './held-says.ts';
 import { statusOf, type Commit, type ConversationState } from './state.ts';
 import { noTurn } from './turn-taking.ts';
-import { chain, commit, cut, discard, settle, type ConversationStep } from './user-turn.ts';
-
-const notHeard = { heardText: '', interrupted: true } as const;
+import { commit, cut, discard, settle } from './user-turn.ts';
 
 /** The next message to answer: the one that has waited longest, else one whose answer was cut off for nothing. */
 function nextOf({ waiting, unanswered, turn, isDraining }: ConversationState): Commit | undefined {

@@ -2,6 +2,7 @@ import { asyncScheduler, of, Subject, type Observable, type ObservableInput } fr
 import { VoiceError } from '../core/errors.ts';
 import { silentLogger } from '../core/logger.ts';
 import {
+  notHeard,
   SpeechTicket,
   type Command,
   type SayOptions,
@@ -168,6 +169,6 @@ export abstract class PipelineControls extends PipelineEvents {
 
   #request(command: Command, ticket: SpeechTicket): void {
     if (this.isInSession) this.command(command);
-    else ticket.settle({ heardText: '', interrupted: true });
+    else ticket.settle(notHeard);
   }
 }
