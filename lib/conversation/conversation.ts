@@ -1,7 +1,5 @@
 import {
   BehaviorSubject,
-  catchError,
-  concat,
   defer,
   EMPTY,
   filter,
@@ -15,62 +13,42 @@ import {
   take,
   takeUntil,
   timer,
-  type MonoTypeOperatorFunction,
   type OperatorFunction,
-  type SchedulerLike,
 } from 'rxjs';
-import { once, oncePerKind } from '../core/application-code.ts';
-import { messageOf, VoiceError } from '../core/errors.ts';
-import type {
-  ConnectionEvent,
-  DeviceEvent,
-  ProviderRole,
-  SpeechEvent,
-  TranscriptionResult,
-  VoiceActivity,
-} from '../core/roles.ts';
+import { once } from '../core/application-code.ts';
 import { feed } from '../stream/feed.ts';
-import { filterMap } from '../stream/filter-map.ts';
 import { eachEffect, fold, type Machine } from '../stream/fold.ts';
-import { FinishedUtterances } from '../operators/finished-utterances.ts';
 import { merge } from '../stream/merge.ts';
 import { select } from '../stream/select.ts';
-import { hasWords } from '../text/words.ts';
-import { isSuspected } from './barge-in.ts';
+import type { AgentHandlers } from './agent-turns.ts';
 import type { Answerer, Shared } from './answerer.ts';
+import { isSuspected } from './barge-in.ts';
 import { notHeard, SpeechTicket, type Command } from './commands.ts';
-import type { ConversationSettings, TranscriptStage } from './conversation-options.ts';
+import type { ConversationSettings } from './conversation-options.ts';
 import type { ConversationPorts } from './conversation-ports.ts';
 import { enact, publishHistory, reportError, type World } from './enact.ts';
 import { createEventBus, type EventBus } from './event-bus.ts';
 import type { VoiceEvent } from './events.ts';
 import type { History } from './history.ts';
-import type { Effect, Input, SttPresence, TicketInterrupt } from './inputs.ts';
+import type { Effect, Input, TicketInterrupt } from './inputs.ts';
 import { validator, type Validate } from './malformed.ts';
-import type { AgentHandlers } from './agent-turns.ts';
 import { reduce } from './reduce.ts';
 import type { Rules } from './rules.ts';
 import { scores, type ScoreQuestion } from './score.ts';
 import { unknownPace } from './script.ts';
 import { Soundings } from './sounding.ts';
-import { voiceSignals } from './voice-signals.ts';
 import { candidateOf, sameCandidate, startState, wakeAt, type ConversationState, type Say } from './state.ts';
+import { userSignals, type UserSignalsContext } from './user-signals.ts';
 
 /** The variable parts of a conversation: input and answerer. */
-interface Setup {
-  readonly ports: Pick<
-    ConversationPorts,
-    'transcripts$' | 'speech$' | 'voice$' | 'connection$' | 'device$' | 'capturedAt' | 'output' | 'captions$'
-  >;
+interface Setup extends Pick<UserSignalsContext, 'stage' | 'scheduler'> {
+  readonly ports: UserSignalsContext['ports'] & Pick<ConversationPorts, 'output' | 'captions$'>;
   readonly history: History;
   /** What it begins with. */
   readonly settings: ConversationSettings;
   readonly rules: Rules;
   readonly agentHandlers?: AgentHandlers;
-  readonly scheduler: SchedulerLike;
   readonly greeting?: string | undefined;
-  /** The stage that the user's words pass first. */
-  readonly stage?: TranscriptStage | undefined;
   readonly finalize: (() => void) | undefined;
   readonly pushToTalk: ((isOn: boolean) => void) | undefined;
   readonly listen: ((isOn: boolean) => void) | undefined;
@@ -102,9 +80,8 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
       wakeAt,
       tick: { type: 'tick' },
     };
-    const step$ = merge(...heardBy(setup, bus, validate, soundings), setup.commands$, later$).pipe(
-      fold(machine, scheduler),
-    );
+    const signals = userSignals({ ...setup, bus, validate, soundings });
+    const step$ = merge(...signals, setup.commands$, later$).pipe(fold(machine, scheduler));
     const state$ = new BehaviorSubject(start);
     const answerer = setup.answerer({ ...sharedBy(setup, state$, bus, later$, validate, soundings), joined });
     const world: World = {
@@ -164,148 +141,6 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
 }
 
 const ignore = (): void => undefined;
-
-/** Longest result that is used, in characters: nobody says more at once. */
-const maxResultLength = 65_536;
-
-/** The events of a microphone that can hear the user; after any other event it cannot. */
-const hearing: ReadonlySet<DeviceEvent['type']> = new Set(['running', 'unmuted', 'found']);
-
-/** The user's signals. A stream that fails is reported as an error event, and the conversation continues. */
-function heardBy(
-  { ports, scheduler, stage }: Setup,
-  bus: EventBus,
-  validate: Validate,
-  soundings: Soundings,
-): readonly Observable<Input>[] {
-  const { transcripts$, speech$, voice$, connection$ = EMPTY, device$ = EMPTY, capturedAt } = ports;
-  const { accepts } = validate;
-  const failed =
-    (role: ProviderRole = 'stt') =>
-    (error: unknown): void =>
-      reportError(bus, error, { role });
-  const timeOf = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : capturedAt?.(ms));
-  const tellOnce = oncePerKind((message) =>
-    reportError(bus, new VoiceError(message, { code: 'overflow', recoverable: true }), { role: 'stt' }),
-  );
-  const finished = new FinishedUtterances();
-  /** A well-formed result, unless it is late. */
-  const wordsOf = (result: TranscriptionResult): TranscriptionResult | undefined => {
-    if (!accepts('transcript', result)) return undefined;
-    const told = withoutMarks(shortened(result, tellOnce));
-    return finished.isLate(told) ? undefined : told;
-  };
-  const transcriptOf = (result: TranscriptionResult): Input => {
-    // Words are placed on the audio's own clock: when a message arrives says little about when they were spoken.
-    const words = result.metadata?.words ?? [];
-    const startOfSpeechAt = timeOf(words.at(0)?.startMs);
-    const endOfSpeechAt = timeOf(words.at(-1)?.endMs);
-    const sounding = soundings.at(scheduler.now());
-    return {
-      ...{ type: 'transcript', result },
-      ...(startOfSpeechAt === undefined ? {} : { startOfSpeechAt }),
-      ...(endOfSpeechAt === undefined ? {} : { endOfSpeechAt }),
-      ...(sounding ? { sounding } : {}),
-    };
-  };
-  const speechOf = (event: SpeechEvent): Input | undefined => {
-    if (!accepts('speech', event)) return undefined;
-    soundings.mark(scheduler.now());
-    const since = timeOf(event.positionMs);
-    return { type: 'speech', event: event.type, isOfService: true, ...(since === undefined ? {} : { since }) };
-  };
-  const marked = (activity: VoiceActivity): VoiceActivity => {
-    soundings.mark(scheduler.now());
-    return activity;
-  };
-  return [
-    stage
-      ? transcripts$.pipe(filterMap(wordsOf, failed()), passing(stage, bus, validate), map(transcriptOf))
-      : transcripts$.pipe(
-          filterMap((result) => {
-            const told = wordsOf(result);
-            return told && transcriptOf(told);
-          }, failed()),
-        ),
-    speech$.pipe(filterMap(speechOf, failed())),
-    ...(voice$
-      ? [
-          concat(
-            voice$.pipe(filterMap(marked, failed('input')), voiceSignals(capturedAt)),
-            of<Input>({ type: 'detector.lost' }),
-          ),
-        ]
-      : []),
-    presences(connection$),
-    device$.pipe(filterMap(hearingOf, ignore)),
-  ];
-}
-
-const quietly = validator(ignore);
-
-/** Where the service is. Whoever publishes these events reports their errors. */
-function presences(connection$: Observable<ConnectionEvent>): Observable<Input> {
-  return new Observable((subscriber) => {
-    let latest: SttPresence['is'] | undefined;
-    const tell = (is: SttPresence['is']): void => {
-      if (is !== latest) subscriber.next({ type: 'stt', is });
-      latest = is;
-    };
-    feed(connection$, subscriber, {
-      next: (event) => {
-        if (quietly.accepts('connection', event) && event.type !== 'fallback') tell(presenceOf(event));
-      },
-      error: () => {
-        // Nobody waits for a service that reports nothing anymore.
-        tell('here');
-        subscriber.complete();
-      },
-      complete: () => subscriber.complete(),
-    });
-  });
-}
-
-/** Whether the microphone hears the user after an event; `undefined` if the event says nothing about that. */
-function hearingOf(event: DeviceEvent): Input | undefined {
-  if (!quietly.accepts('device', event) || event.type === 'changed') return undefined;
-  return { type: 'input', hears: hearing.has(event.type) };
-}
-
-/** A stage of the application's; if it fails, everything is heard. */
-function passing(
-  stage: TranscriptStage,
-  bus: EventBus,
-  validate: Validate,
-): MonoTypeOperatorFunction<TranscriptionResult> {
-  return (transcripts$) =>
-    defer(() => stage(transcripts$, bus.events$)).pipe(
-      catchError((cause: unknown) => {
-        const message = `the option hearing failed, and words pass as they are: ${messageOf(cause)}`;
-        reportError(bus, new VoiceError(message, { code: 'internal', cause }));
-        return transcripts$;
-      }),
-      validate('transcript'),
-    );
-}
-
-/** A result with no more text than anyone says. */
-function shortened(result: TranscriptionResult, tell: (message: string) => void): TranscriptionResult {
-  const { text } = result;
-  if (text.length <= maxResultLength) return result;
-  tell(`a result of more than ${maxResultLength} characters was cut off there: check what transcripts$ emits`);
-  return { ...result, text: text.slice(0, maxResultLength) };
-}
-
-/** Some services send "…" to show that they are listening: an interim without words is dropped. */
-function withoutMarks(result: TranscriptionResult): TranscriptionResult {
-  const { text, isFinal, utteranceComplete } = result;
-  return isFinal || utteranceComplete || !text || hasWords(text) ? result : { ...result, text: '' };
-}
-
-function presenceOf({ type }: ConnectionEvent): SttPresence['is'] {
-  if (type === 'lost') return type;
-  return type === 'connecting' || type === 'reconnecting' ? 'away' : 'here';
-}
 
 /**
  * The application's commands, and interruptions through their handles. A handle that is still open when the
