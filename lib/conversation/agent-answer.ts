@@ -122,31 +122,10 @@ function answer({ id, turnId, speechId }: Candidate, context: Context): Observab
   const { agent, state$, history, report, scheduler } = context;
   return new Observable((subscriber) => {
     let failed = false;
+    let result: SpeechResult = nothingHeard;
     const moments: Partial<Record<TurnMoment, number>> = {};
     const mark = (moment: TurnMoment): void => {
       moments[moment] ??= scheduler.now();
-    };
-    const end = ({ heard, text, interrupted, silentAt, wasted }: SpeechResult): void => {
-      const { text: heardText, estimated } = heard;
-      const facts = { at: scheduler.now(), turnId };
-      history.addAssistant({ generated: text, heard: heardText, interrupted, estimated }, facts);
-      report({
-        type: 'answer.ended',
-        candidate: id,
-        failed,
-        moments,
-        tokens: 0,
-        wastedTokens: 0,
-        wasted: { ...wasted, voice: agent.name },
-        unanswered: undefined,
-        outcome: { heardText, interrupted },
-        silentAt: Math.max(silentAt, scheduler.now()),
-      });
-    };
-    let isOver = false;
-    const endOnce = (result: SpeechResult): void => {
-      if (!isOver) end(result);
-      isOver = true;
     };
     const replyTo$ = state$.pipe(map(({ candidate }) => (candidate?.id === id ? candidate.reply$ : undefined)));
     // A call by the agent is progress: the reply waits for its result.
@@ -166,9 +145,8 @@ function answer({ id, turnId, speechId }: Candidate, context: Context): Observab
             gate$: of(true),
             synthesize: playReply(reply$, turnId, context),
           };
-          return speech(request, context.voice, (result) => {
-            if (!result.interrupted) endOnce(result);
-            else nothing = result;
+          return speech(request, context.voice, (ended) => {
+            result = ended;
           });
         }),
       )
@@ -181,10 +159,24 @@ function answer({ id, turnId, speechId }: Candidate, context: Context): Observab
         },
         complete: () => subscriber.complete(),
       });
-    let nothing: SpeechResult = nothingHeard;
     return () => {
       playing.unsubscribe();
-      endOnce(nothing);
+      const { heard, text, interrupted, silentAt, wasted } = result;
+      const { text: heardText, estimated } = heard;
+      const facts = { at: scheduler.now(), turnId };
+      history.addAssistant({ generated: text, heard: heardText, interrupted, estimated }, facts);
+      report({
+        type: 'answer.ended',
+        candidate: id,
+        failed,
+        moments,
+        tokens: 0,
+        wastedTokens: 0,
+        wasted: { ...wasted, voice: agent.name },
+        unanswered: undefined,
+        outcome: { heardText, interrupted },
+        silentAt: Math.max(silentAt, scheduler.now()),
+      });
     };
   });
 }

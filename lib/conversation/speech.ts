@@ -131,7 +131,7 @@ export function speech(
     const synthesis = new Subscription();
     let phase: 'silent' | 'created' | 'playing' | 'audible' | 'ended' = 'silent';
     let isFinished = false;
-    /** When its last audio arrived. */
+    /** Of its last audio. */
     let utteranceId: string | undefined;
     const playedMs = (): number => (phase === 'playing' || phase === 'audible' ? output.positionMs : 0);
 
