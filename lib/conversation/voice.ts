@@ -11,22 +11,26 @@ import {
   take,
   tap,
   timer,
+  type ObservableInput,
+  type OperatorFunction,
   type SchedulerLike,
+  type Subscriber,
 } from 'rxjs';
 import { durationMs, isPcmLike } from '../audio/formats.ts';
 import type { AudioChunk } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
-import { errorOf } from './provider-error.ts';
 import type { SpokenWord } from '../core/roles.ts';
 import { sentences } from '../operators/sentences.ts';
 import { speakable } from '../operators/speakable.ts';
 import { fromInput } from '../stream/bridge.ts';
-import { feed } from '../stream/feed.ts';
+import { feed, type FeedHandlers } from '../stream/feed.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
 import type { SpokenPiece } from '../text/spoken-piece.ts';
 import { hasWords } from '../text/words.ts';
 import type { ActiveAgent } from './active-agent.ts';
 import type { Validate } from './malformed.ts';
+import { errorOf } from './provider-error.ts';
+import type { Script } from './script.ts';
 import { timedOut, type SpeechRequest } from './speech.ts';
 
 /** Text is withheld while more audio than this is unplayed, so that a barge-in wastes less. */
@@ -66,154 +70,225 @@ type RoundStep = 'asked' | 'taken' | 'given' | 'spoken';
 type VoiceStep = AudioChunk | 'piece' | RoundStep;
 
 /** Text to audio, round by round: sentences, made speakable, no faster than the output plays them. */
-export function synthesizeText(
-  { rounds$, gate$, speakAhead = false, onPiece }: SpokenText,
-  context: VoiceContext,
-): SpeechRequest['synthesize'] {
-  const { scheduler, validate } = context;
+export function synthesizeText(text: SpokenText, context: VoiceContext): SpeechRequest['synthesize'] {
   return (script, playedMs, sources) => {
     // There before the model, so the voice is told first.
     const voices = new Subscription();
     sources.add(voices);
-    let speaking: SpokenRound['agent'] | undefined;
-    let isOpen = false;
-    let hasBegun = false;
-    let hasSounded = false;
-    /** Whether the voice has begun to read its text. */
-    let isTaken = false;
-    /** Whether the voice owes audio for text that is complete. */
-    let isGiven = false;
-    const open$ = gate$.pipe(take(1));
-    const excessMs = (): number => script.receivedMs - playedMs() - maxUnplayedMs;
-    const credit$: Observable<unknown> = defer(() => {
-      if (excessMs() <= 0) return of(true);
-      return timer(Math.max(excessMs(), recheckMs), scheduler).pipe(switchMap(() => credit$));
-    });
-    function speakRound({ text$, agent }: SpokenRound, onFirst: () => void): Observable<VoiceStep> {
-      const { tts, locale, codeNotice, text } = agent;
-      speaking = agent;
-      script.beginRound(tts.name, tts.delivers);
-      isTaken = false;
-      isGiven = false;
-      let hasPieces = false;
-      let hasText = false;
-      let isHeard = false;
-      let [characters, audioMs] = [0, 0];
-      return new Observable((subscriber) => {
-        const finish = (): void => {
-          if (subscriber.closed) return;
-          script.endRound();
-          subscriber.next('spoken');
-          subscriber.complete();
-        };
-        /** Hands each piece to the voice before reporting the first. */
-        function handOver(piece$: Observable<SpokenPiece>): Observable<string> {
-          return new Observable((given) => {
-            isTaken = true;
-            subscriber.next('taken');
-            feed(piece$, given, {
-              // Not by way of the voice, which may not listen to errors.
-              error: (cause) => subscriber.error(cause),
-              next: (piece) => {
-                script.addPiece(piece);
-                if (piece.spoken.trim() === '') return;
-                const isFirst = !hasBegun;
-                hasBegun = true;
-                hasPieces = true;
-                hasText ||= hasWords(piece.spoken);
-                characters += piece.spoken.length;
-                given.next(piece.spoken);
-                if (isFirst) onFirst();
-              },
-              complete: () => {
-                isGiven = true;
-                subscriber.next('given');
-                given.complete();
-                // A voice that was given no text has nothing to say: nobody waits for it.
-                if (!hasPieces) finish();
-              },
-            });
-          });
-        }
-        const spoken$ = text$.pipe(
-          tts.delivers
-            ? map(asWritten)
-            : pipe(
-                sentences({
-                  ...(locale === undefined ? {} : { locale }),
-                  ...(tts.maxTextLength === undefined ? {} : { maxChars: tts.maxTextLength }),
-                }),
-                speakable(text, { locale, codeNotice, normalizesText: tts.normalizesText }),
-              ),
-          tap(({ visual }) => onPiece?.(visual.length)),
-          concatMap((piece) => {
-            const isFree = isOpen || (speakAhead && !hasBegun);
-            if (isFree && excessMs() <= 0) return [piece];
-            return (isFree ? credit$ : open$.pipe(switchMap(() => credit$))).pipe(map(() => piece));
-          }),
-          handOver,
-        );
-        subscriber.next('asked');
-        listenTo(tts);
-        const audio$ = defer(() => fromInput(tts.speak(spoken$))).pipe(validate('audio'));
-        const voice = feed(audio$, subscriber, {
-          error: (cause) => subscriber.error(errorOf(tts.name, cause)),
-          next: (chunk) => {
-            const told = script.addAudio(chunk);
-            if (told.data.byteLength === 0) return;
-            hasSounded = true;
-            isHeard = true;
-            audioMs += leastMs(told);
-            if (audioMs > agent.timeouts.ttsOverrunMs + characters * mostMsPerCharacter)
-              subscriber.error(overrun(tts.name, audioMs, characters));
-            else subscriber.next(told);
-          },
-          complete: () => {
-            if (!isTaken) subscriber.error(mute(tts.name, 'it has ended without reading its text'));
-            else if (hasText && !isHeard) subscriber.error(mute(tts.name, 'no audio came for a text with words in it'));
-            else finish();
-          },
-        });
-        voices.add(voice);
-      });
-    }
-    const words = new Subscription();
-    const known = new Set<unknown>();
-    /** Without word timings from the TTS, words are computed from the length of the audio. */
-    function listenTo(tts: SpokenRound['agent']['tts']): void {
-      const { words$ } = tts;
-      if (!words$ || known.has(tts)) return;
-      known.add(tts);
-      const onWord = (word: SpokenWord): void => script.addWord(word);
-      words.add(words$.pipe(validate('word')).subscribe({ next: onWord, error: () => undefined }));
-    }
-    const steps$ = new Observable<VoiceStep>((subscriber) => {
-      subscriber.add(words);
-      const open = (): void => void (isOpen = true);
-      feed(open$, subscriber, { next: open, complete: () => undefined });
-      const onFirst = (): void => subscriber.next('piece');
-      feed(rounds$.pipe(concatMap((round) => speakRound(round, onFirst))), subscriber, {
-        next: (chunk) => subscriber.next(chunk),
-        complete: () => subscriber.complete(),
-      });
-    });
-    return steps$.pipe(
+    return new Synthesis(text, context, { script, playedMs, voices }).audio$;
+  };
+}
+
+/** What a synthesis knows of the speech that it is for. */
+interface Spoken {
+  readonly script: Script;
+  readonly playedMs: () => number;
+  /** What a cut ends first. */
+  readonly voices: Subscription;
+}
+
+/** The synthesis of one speech. */
+class Synthesis {
+  readonly #text: SpokenText;
+  readonly #context: VoiceContext;
+  readonly #speech: Spoken;
+  readonly #open$: Observable<unknown>;
+  readonly #words = new Subscription();
+  readonly #known = new Set<unknown>();
+  #isOpen = false;
+  /** Whether a voice was given any text. */
+  #hasBegun = false;
+  /** The round that is being spoken. */
+  #round: RoundVoice | undefined;
+
+  constructor(text: SpokenText, context: VoiceContext, speech: Spoken) {
+    this.#text = text;
+    this.#context = context;
+    this.#speech = speech;
+    this.#open$ = text.gate$.pipe(take(1));
+  }
+
+  /** The audio, with `piece` before that of the very first piece. Fails when a voice owes audio for too long. */
+  get audio$(): Observable<AudioChunk | 'piece'> {
+    return this.#steps$.pipe(
       stallTimeout({
-        idleMs: (step) => {
-          const isOwed = step === 'piece' ? !hasSounded : step === 'asked' || (step !== 'spoken' && isGiven);
-          return isOwed ? speaking?.timeouts.ttsFirstAudioMs : undefined;
-        },
+        idleMs: (step) => (this.#round?.owesAfter(step) ? this.#round.agent.timeouts.ttsFirstAudioMs : undefined),
         // Audio without a text to it is not heard.
-        isProgress: (step) => isTaken || typeof step === 'string',
+        isProgress: (step) => this.#round?.isTaken === true || typeof step === 'string',
         error: (_stalled, ms) => {
-          const what = isTaken ? 'no audio came' : 'it has not read its text';
-          return timedOut(speaking?.tts.name ?? '', what, ms);
+          const what = this.#round?.isTaken ? 'no audio came' : 'it has not read its text';
+          return timedOut(this.#round?.agent.tts.name ?? '', what, ms);
         },
-        scheduler,
+        scheduler: this.#context.scheduler,
       }),
       filter((step) => step === 'piece' || typeof step !== 'string'),
     );
-  };
+  }
+
+  get #steps$(): Observable<VoiceStep> {
+    return new Observable((subscriber) => {
+      subscriber.add(this.#words);
+      const open = (): void => void (this.#isOpen = true);
+      feed(this.#open$, subscriber, { next: open, complete: () => undefined });
+      const handOver = (give: () => void): void => {
+        const isFirst = !this.#hasBegun;
+        this.#hasBegun = true;
+        give();
+        if (isFirst) subscriber.next('piece');
+      };
+      feed(this.#text.rounds$.pipe(concatMap((round) => this.#speak(round, handOver))), subscriber, {
+        next: (step) => subscriber.next(step),
+        complete: () => subscriber.complete(),
+      });
+    });
+  }
+
+  /** @param handOver - Gives the voice a piece, then reports the very first. */
+  #speak({ text$, agent }: SpokenRound, handOver: (give: () => void) => void): Observable<VoiceStep> {
+    const { tts } = agent;
+    const { script, voices } = this.#speech;
+    return new Observable((subscriber) => {
+      const round = new RoundVoice(agent, script, subscriber);
+      this.#round = round;
+      script.beginRound(tts.name, tts.delivers);
+      const piece$ = text$.pipe(
+        toPieces(agent),
+        tap(({ visual }) => this.#text.onPiece?.(visual.length)),
+        concatMap((piece) => this.#whenWanted(piece)),
+      );
+      subscriber.next('asked');
+      this.#listenTo(tts);
+      const audio$ = defer(() => fromInput(tts.speak(round.textOf(piece$, handOver))));
+      voices.add(feed(audio$.pipe(this.#context.validate('audio')), subscriber, round));
+    });
+  }
+
+  /** Withholds a piece before the gate opens, but for the very first, and while enough audio is unplayed. */
+  #whenWanted(piece: SpokenPiece): ObservableInput<SpokenPiece> {
+    const { speakAhead = false } = this.#text;
+    const isFree = this.#isOpen || (speakAhead && !this.#hasBegun);
+    if (isFree && this.#excessMs <= 0) return [piece];
+    const wanted$ = isFree ? this.#credit$ : this.#open$.pipe(switchMap(() => this.#credit$));
+    return wanted$.pipe(map(() => piece));
+  }
+
+  /** Emits once little enough audio is unplayed. */
+  readonly #credit$: Observable<unknown> = defer(() => {
+    const excessMs = this.#excessMs;
+    if (excessMs <= 0) return of(true);
+    return timer(Math.max(excessMs, recheckMs), this.#context.scheduler).pipe(switchMap(() => this.#credit$));
+  });
+
+  get #excessMs(): number {
+    return this.#speech.script.receivedMs - this.#speech.playedMs() - maxUnplayedMs;
+  }
+
+  /** Without word timings from the TTS, words are computed from the length of the audio. */
+  #listenTo(tts: SpokenRound['agent']['tts']): void {
+    const { words$ } = tts;
+    if (!words$ || this.#known.has(tts)) return;
+    this.#known.add(tts);
+    const next = (word: SpokenWord): void => this.#speech.script.addWord(word);
+    this.#words.add(words$.pipe(this.#context.validate('word')).subscribe({ next, error: () => undefined }));
+  }
+}
+
+/** One round with its voice: what the voice is given, and what comes of it. */
+class RoundVoice implements FeedHandlers<AudioChunk> {
+  readonly agent: SpokenRound['agent'];
+  /** Whether the voice has begun to read its text. */
+  isTaken: boolean = false;
+  readonly #script: Script;
+  readonly #subscriber: Subscriber<VoiceStep>;
+  /** Whether the voice has its whole text. */
+  #isGiven = false;
+  #hasPieces = false;
+  #hasWords = false;
+  #isHeard = false;
+  #characters = 0;
+  #audioMs = 0;
+
+  constructor(agent: SpokenRound['agent'], script: Script, subscriber: Subscriber<VoiceStep>) {
+    this.agent = agent;
+    this.#script = script;
+    this.#subscriber = subscriber;
+  }
+
+  /** Whether the voice owes audio, or a sign that it reads, after a step. */
+  owesAfter(step: VoiceStep): boolean {
+    if (step === 'piece') return !this.#isHeard;
+    return step === 'asked' || (step !== 'spoken' && this.#isGiven);
+  }
+
+  /** The text for the voice, which is given each piece through `handOver`. */
+  textOf(piece$: Observable<SpokenPiece>, handOver: (give: () => void) => void): Observable<string> {
+    return new Observable((voice) => {
+      this.isTaken = true;
+      this.#subscriber.next('taken');
+      feed(piece$, voice, {
+        // Not by way of the voice, which may not listen to errors.
+        error: (cause) => this.#subscriber.error(cause),
+        next: (piece) => {
+          this.#script.addPiece(piece);
+          const { spoken } = piece;
+          if (spoken.trim() === '') return;
+          this.#hasPieces = true;
+          this.#hasWords ||= hasWords(spoken);
+          this.#characters += spoken.length;
+          handOver(() => voice.next(spoken));
+        },
+        complete: () => {
+          this.#isGiven = true;
+          this.#subscriber.next('given');
+          voice.complete();
+          // A voice that was given no text has nothing to say: nobody waits for it.
+          if (!this.#hasPieces) this.#finish();
+        },
+      });
+    });
+  }
+
+  /** Some of the voice's audio has arrived. */
+  next(chunk: AudioChunk): void {
+    const told = this.#script.addAudio(chunk);
+    if (told.data.byteLength === 0) return;
+    this.#isHeard = true;
+    this.#audioMs += leastMs(told);
+    const { tts, timeouts } = this.agent;
+    const isOverrun = this.#audioMs > timeouts.ttsOverrunMs + this.#characters * mostMsPerCharacter;
+    if (isOverrun) this.#subscriber.error(overrun(tts.name, this.#audioMs, this.#characters));
+    else this.#subscriber.next(told);
+  }
+
+  error(cause: unknown): void {
+    this.#subscriber.error(errorOf(this.agent.tts.name, cause));
+  }
+
+  /** The voice has ended. */
+  complete(): void {
+    const { name } = this.agent.tts;
+    const fail = (problem: string): void => this.#subscriber.error(mute(name, problem));
+    if (!this.isTaken) fail('it has ended without reading its text');
+    else if (this.#hasWords && !this.#isHeard) fail('no audio came for a text with words in it');
+    else this.#finish();
+  }
+
+  #finish(): void {
+    if (this.#subscriber.closed) return;
+    this.#script.endRound();
+    this.#subscriber.next('spoken');
+    this.#subscriber.complete();
+  }
+}
+
+/** A round's text as pieces for its voice: sentences, made speakable; or as it is, if it is only read. */
+function toPieces({ tts, locale, codeNotice, text }: SpokenRound['agent']): OperatorFunction<string, SpokenPiece> {
+  if (tts.delivers) return map(asWritten);
+  const { maxTextLength: maxChars, normalizesText } = tts;
+  return pipe(
+    sentences({ ...(locale === undefined ? {} : { locale }), ...(maxChars === undefined ? {} : { maxChars }) }),
+    speakable(text, { locale, codeNotice, normalizesText }),
+  );
 }
 
 /** A piece of text that is read, not spoken. */
