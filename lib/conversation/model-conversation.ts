@@ -1,43 +1,23 @@
-import {
-  asyncScheduler,
-  catchError,
-  defer,
-  EMPTY,
-  filter,
-  firstValueFrom,
-  map,
-  mergeMap,
-  of,
-  Subject,
-  switchMap,
-  take,
-  takeUntil,
-  timer,
-  type Observable,
-} from 'rxjs';
+import { asyncScheduler, catchError, defer, EMPTY, filter, Subject, switchMap, take, type Observable } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
-import { messageOf, VoiceError } from '../core/errors.ts';
-import type { LLMEvent } from '../core/messages.ts';
-import { fromInput } from '../stream/bridge.ts';
 import { merge } from '../stream/merge.ts';
-import { stallTimeout } from '../stream/stall-timeout.ts';
-import { guardedOutput, type GuardContext } from '../text/text-transform.ts';
+import { activeAgent, type ActiveAgent, type AnswerSources } from './active-agent.ts';
 import { answer, type AnswerContext } from './answer.ts';
 import type { Answerer, Shared } from './answerer.ts';
 import type { ConversationOptions, ConversationSettings } from './conversation-options.ts';
 import type { ConversationPorts } from './conversation-ports.ts';
-import { activeAgent, type ActiveAgent, type AnswerSources } from './active-agent.ts';
-import type { Effect } from './inputs.ts';
 import { converse, withTickets } from './conversation.ts';
 import type { VoiceEvent } from './events.ts';
 import { handOver } from './handoff.ts';
+import type { Effect } from './inputs.ts';
 import { judgeTurn } from './input-guards.ts';
 import { rulesOf } from './rules.ts';
+import { synthesizeSay } from './say-text.ts';
 import { sayIt } from './say.ts';
 import { roleOf, type SpeechRequest } from './speech.ts';
 import type { Say } from './state.ts';
 import type { SttFacts } from './turn-rules.ts';
-import { synthesizeText, type VoiceContext } from './voice.ts';
+import type { VoiceContext } from './voice.ts';
 
 /**
  * A whole conversation as one function: streams in, events out. Subscribing starts it; it completes after the command
@@ -104,46 +84,7 @@ function modelAndVoice(ports: ConversationPorts, sources: AnswerSources, shared:
       handOver: (name) => handOver(name, sources.agents, shared),
     },
   };
-  const synthesize = ({ content }: Say): SpeechRequest['synthesize'] => {
-    let [ready, heard] = [0, 0];
-    let heardNow = (): number => 0;
-    const ended$ = new Subject<void>();
-    const isAhead = (): boolean => ready - heard > maxAhead && ready - (heard = heardNow()) > maxAhead;
-    // The empty text tells that it was not the application's wait.
-    const wait$ = timer(recheckMs, scheduler).pipe(
-      map(() => ''),
-      takeUntil(ended$),
-    );
-    const pause = (): Promise<string> | undefined =>
-      isAhead() ? firstValueFrom(wait$, { defaultValue: '' }) : undefined;
-    const text$ = 'text$' in content ? fromInput(content.text$, pause) : EMPTY;
-    const { tts = agent().tts } = 'tts' in content ? content : {};
-    const playing = { ...agent(), tts };
-    const inTime$ = text$.pipe(
-      stallTimeout({ idleMs: playing.timeouts.llmStallMs, scheduler, error: textStalled }),
-      // Earlier pieces are spoken.
-      catchError((error: unknown) => {
-        report({ type: 'say.failed', error: ofSaid(error), role: 'tts' });
-        return EMPTY;
-      }),
-    );
-    const tokens$ = inTime$.pipe(
-      map((text): LLMEvent => ({ type: 'token', text })),
-      validate('said'),
-    );
-    const context: GuardContext = { scheduler, tell: (told) => emit('guard.acted', told), end: () => undefined };
-    const guarded$ = guardedOutput(tokens$, playing.text, context).pipe(
-      mergeMap((event) => (event.type === 'token' ? [event.text] : [])),
-    );
-    const rounds$ = of({ text$: guarded$, agent: playing });
-    const onPiece = (characters: number): void => void (ready += characters);
-    const synthesized$ = synthesizeText({ rounds$, gate$: of(true), onPiece }, voice);
-    return (script, playedMs, sources) => {
-      heardNow = () => script.heardAt(playedMs(), false).text.length;
-      sources.add(() => ended$.next());
-      return synthesized$(script, playedMs, sources);
-    };
-  };
+  const synthesize = (say: Say): SpeechRequest['synthesize'] => synthesizeSay(say, agent(), { ...voice, emit, report });
   return {
     answer: (candidate) => answer(candidate, context),
     say: (say) => sayIt(say, { ...rest, speech, synthesize, roleOf: (error) => roleOf(error, output.name) }),
@@ -155,20 +96,4 @@ function modelAndVoice(ports: ConversationPorts, sources: AnswerSources, shared:
     hook: (effect) => hooks$.next(effect),
     input$: hooks$.pipe(switchMap((effect) => judgeTurn(effect, shared))),
   };
-}
-
-/** Most characters that are read ahead of what is heard: about two minutes of speech, many sentences. */
-const maxAhead = 2_000;
-/** How often one who is ahead looks again, in milliseconds. */
-const recheckMs = 100;
-
-/** Says that it was the application's text that failed. */
-function ofSaid(error: unknown): unknown {
-  if (VoiceError.is(error)) return error;
-  return new VoiceError(`the text given to say() failed: ${messageOf(error)}`, { code: 'internal', cause: error });
-}
-
-function textStalled(_: string, ms: number): VoiceError {
-  const message = `the text given to say() stalled: nothing more came within ${ms / 1000} seconds`;
-  return new VoiceError(message, { code: 'timeout', recoverable: true });
 }
