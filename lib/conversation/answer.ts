@@ -1,16 +1,17 @@
-import { Observable, of, ReplaySubject, Subscription, tap, type SchedulerLike } from 'rxjs';
-import type { LLMEvent, TokenUsage } from '../core/messages.ts';
+import { Observable, of, ReplaySubject, Subscription, tap, type SchedulerLike, type Subscriber } from 'rxjs';
+import type { LLMEvent } from '../core/messages.ts';
 import type { ProviderRole } from '../core/roles.ts';
 import { feed } from '../stream/feed.ts';
 import { guardedOutput } from '../text/text-transform.ts';
 import { withAnswer, type ActiveAgent } from './active-agent.ts';
+import { costOf, remember, withItem, withStep, type AnswerLog, type Part } from './answer-log.ts';
 import type { Emit } from './event-bus.ts';
-import { generateAnswer, type GenerationContext, type GenerationStep, type RunningTools } from './generation.ts';
+import { generateAnswer, type GenerationContext, type GenerationStep } from './generation.ts';
 import type { History, HistoryFacts } from './history.ts';
 import type { AgentReport } from './inputs.ts';
 import { nothingHeard, roleOf, speech, type SpeechContext, type SpeechRequest, type SpeechResult } from './speech.ts';
 import type { Candidate } from './state.ts';
-import { momentOf, type TurnMoment } from './turn.ts';
+import { momentOf, type TurnMoment, type TurnMoments } from './turn.ts';
 import { synthesizeText, type SpokenRound, type VoiceContext } from './voice.ts';
 
 /** Shared by all answers of a conversation. */
@@ -26,26 +27,6 @@ export interface AnswerContext {
   readonly committed$: (candidateId: string) => Observable<unknown>;
 }
 
-/** The state of one round of the model, or of a filler. */
-interface Part {
-  readonly text: string;
-  /** Whether it is remembered; a filler is not. */
-  readonly stored: boolean;
-  readonly agent: ActiveAgent;
-  /** The history item that a round with tool calls already has. */
-  readonly item?: string;
-}
-
-/** The state of an answer. */
-interface Log {
-  readonly parts: readonly Part[];
-  /** The round whose request is in progress: `undefined` while tools run, or a filler is spoken. */
-  readonly asking?: number | undefined;
-  readonly running?: RunningTools | undefined;
-  /** Token events so far. */
-  readonly tokens: number;
-}
-
 /** Most rounds and fillers kept until the voice is set up: more than any answer has. */
 const maxWaitingRounds = 100;
 
@@ -58,161 +39,228 @@ const maxWaitingTokens = 100_000;
  * nothing; completes once the answer has been heard.
  */
 export function answer(candidate: Candidate, context: AnswerContext): Observable<never> {
-  return new Observable((subscriber) => {
-    const { id, turnId, speechId, context: found, refusal } = candidate;
-    const { history, generation, report, voice } = context;
-    const { emit, scheduler } = generation;
-    const gate$ = new ReplaySubject<unknown>(1);
-    let log: Log = { parts: [], tokens: 0 };
-    let result: SpeechResult = nothingHeard;
-    const moments: Partial<Record<TurnMoment | 'toolsMs', number>> = {};
-    /** When the running tools started; `undefined` while none run. */
-    let toolsSince: number | undefined;
-    /** Events kept until the gate opens. */
-    const untold: GenerationStep[] = [];
-    let isCommitted = false;
-    let failed = false;
-    const rounds = new Rounds();
-    const agent = (): ActiveAgent => withAnswer(generation.agent(), candidate.answer);
-    const { answer, speakAhead, tts } = agent();
+  return new Observable((subscriber) => new Answer(candidate, context).start(subscriber));
+}
 
-    const facts = (): HistoryFacts => ({ at: scheduler.now(), turnId });
-    const mark = (moment: TurnMoment): void => {
-      moments[moment] ??= scheduler.now();
+/** One answer: what the model generates, and what is heard of it. */
+class Answer {
+  readonly #candidate: Candidate;
+  readonly #context: AnswerContext;
+  /** Opens once the candidate may be heard. */
+  readonly #gate$ = new ReplaySubject<unknown>(1);
+  readonly #rounds = new Rounds();
+  readonly #generating = new Subscription();
+  readonly #stopwatch: Stopwatch;
+  /** Events kept until the gate opens. */
+  readonly #untold: GenerationStep[] = [];
+  #log: AnswerLog = { parts: [], tokens: 0 };
+  #result: SpeechResult = nothingHeard;
+  #isCommitted = false;
+  #failed = false;
+
+  constructor(candidate: Candidate, context: AnswerContext) {
+    this.#candidate = candidate;
+    this.#context = context;
+    this.#stopwatch = new Stopwatch(context.generation.scheduler);
+  }
+
+  /** @returns What cuts it off, and reports how it ended. */
+  start(subscriber: Subscriber<never>): () => void {
+    const first = this.#agent();
+    const opening = this.#context
+      .committed$(this.#candidate.id)
+      .pipe(tap(() => this.#commit()))
+      .subscribe(this.#gate$);
+    this.#generate(first);
+    // Set up the voice while the request is on its way.
+    const speaking = this.#speak(first, subscriber);
+    return () => {
+      speaking.unsubscribe();
+      this.#generating.unsubscribe();
+      opening.unsubscribe();
+      this.#end(first.tts.name);
     };
-    const countTools = (): void => {
-      if (toolsSince === undefined || moments.firstToken !== undefined) return;
-      moments.toolsMs = (moments.toolsMs ?? 0) + scheduler.now() - toolsSince;
-    };
-    const fail = (error: unknown, role: ProviderRole): void => {
-      failed = true;
-      report({ type: 'answer.failed', candidate: id, error, role });
-    };
-    const publish = (step: GenerationStep): void => {
-      if (step.type === 'refused') report({ type: 'answer.refused', candidate: id });
-      else if (refusal === undefined || step.type === 'guarded') tell(step, log.parts[step.part], turnId, emit);
-    };
-    /** A step's event precedes its speech, and no event is published before the gate opens. */
-    const take = (step: GenerationStep): void => {
-      if (step.type === 'started') mark('request');
-      if (step.type === 'token' && moments.firstToken === undefined) {
-        countTools();
-        mark('firstToken');
-      }
-      log = note(log, step);
-      if (isCommitted) publish(step);
-      else untold.push(step);
-      rounds.take(step);
-    };
-    const opening = context
-      .committed$(id)
-      .pipe(
-        tap(() => {
-          isCommitted = true;
-          for (const step of untold.splice(0)) publish(step);
-        }),
-      )
-      .subscribe(gate$);
-    const generating = new Subscription();
-    const synthesize = synthesizeText({ rounds$: rounds.rounds$, gate$, speakAhead }, voice);
+  }
+
+  #generate(first: ActiveAgent): void {
+    const { id, turnId, text, context: found, refusal } = this.#candidate;
+    const { generation, history, joined: words } = this.#context;
+    const asked$ = generateAnswer({
+      ...generation,
+      agent: () => this.#agent(),
+      emit: (type, payload) => {
+        generation.emit(type, payload, { turnId });
+      },
+      gate$: this.#gate$,
+      messages: (systemPrompt) => {
+        const { role = 'assistant' } = history.items.at(-1) ?? {};
+        // Models answer the last message, and the agent may have said something since the question.
+        const isLast = this.#isCommitted && role !== 'assistant';
+        return history.messages(joined(systemPrompt, found), isLast ? undefined : text);
+      },
+      onToolsRunning: (running) => {
+        this.#log = { ...this.#log, running };
+        this.#stopwatch.tools(running !== undefined);
+        const tools = running && (running.isAbortable ? 'abortable' : 'kept');
+        this.#context.report({ type: 'answer.tools', candidate: id, tools });
+      },
+      onToolRound: (part, said, calls, outcomes) => {
+        this.#log = withItem(this.#log, part, history.addToolRound(said, calls, outcomes, this.#facts()));
+        addJoined(words, history, this.#facts());
+      },
+    });
+    const step$ = refusal === undefined ? asked$ : refuse(refusal, first, generation.scheduler);
+    this.#generating.add(
+      step$.subscribe({
+        next: this.#take,
+        error: (error: unknown) => {
+          this.#log = { ...this.#log, asking: undefined };
+          this.#fail(error, 'llm');
+          this.#rounds.end();
+        },
+        complete: () => {
+          this.#rounds.end();
+        },
+      }),
+    );
+  }
+
+  #speak({ answer: options, speakAhead }: ActiveAgent, subscriber: Subscriber<never>): Subscription {
+    const { speechId, turnId } = this.#candidate;
+    const { speech: speaker, voice } = this.#context;
+    const synthesize = synthesizeText({ rounds$: this.#rounds.rounds$, gate$: this.#gate$, speakAhead }, voice);
     const request: SpeechRequest = {
       id: speechId,
       turnId,
       source: 'answer',
-      interruptible: answer.interruptible ?? true,
-      gate$,
+      interruptible: options.interruptible ?? true,
+      gate$: this.#gate$,
       synthesize: (script, playedMs, sources) => {
         const audio$ = synthesize(script, playedMs, sources);
         // The model is stopped right after the voice.
-        sources.add(generating);
+        sources.add(this.#generating);
         return audio$;
       },
     };
-    const asked$ = generateAnswer({
-      ...generation,
-      agent,
-      emit: (type, payload) => {
-        emit(type, payload, { turnId });
-      },
-      gate$,
-      messages: (systemPrompt) => {
-        const { role = 'assistant' } = history.items.at(-1) ?? {};
-        // Models answer the last message, and the agent may have said something since the question.
-        const isLast = isCommitted && role !== 'assistant';
-        return history.messages(joined(systemPrompt, found), isLast ? undefined : candidate.text);
-      },
-      onToolsRunning: (running) => {
-        log = { ...log, running };
-        countTools();
-        toolsSince = running && scheduler.now();
-        const tools = running && (running.isAbortable ? 'abortable' : 'kept');
-        report({ type: 'answer.tools', candidate: id, tools });
-      },
-      onToolRound: (part, text, calls, outcomes) => {
-        log = withItem(log, part, history.addToolRound(text, calls, outcomes, facts()));
-        for (const words of context.joined.splice(0)) history.addUser(words, [], facts());
-      },
+    const speech$ = speech(request, speaker, (result) => {
+      this.#result = result;
     });
-    const step$ = refusal === undefined ? asked$ : refuse(refusal, agent(), scheduler);
-    generating.add(
-      step$.subscribe({
-        next: take,
-        error: (error: unknown) => {
-          log = { ...log, asking: undefined };
-          fail(error, 'llm');
-          rounds.end();
-        },
-        complete: () => {
-          rounds.end();
-        },
-      }),
-    );
-
-    // Set up the voice while the request is on its way.
-    const speech$ = speech(request, context.speech, (heard) => {
-      result = heard;
-    });
-    const speaking = speech$.subscribe({
+    return speech$.subscribe({
       next: (passed) => {
-        mark(momentOf[passed]);
+        this.#stopwatch.mark(momentOf[passed]);
       },
       error: (error: unknown) => {
-        fail(error, roleOf(error, context.speech.output.name));
+        this.#fail(error, roleOf(error, speaker.output.name));
         subscriber.complete();
       },
       complete: () => {
         subscriber.complete();
       },
     });
-    return () => {
-      speaking.unsubscribe();
-      generating.unsubscribe();
-      opening.unsubscribe();
-      const { heard, interrupted } = result;
-      const silentAt = Math.max(result.silentAt, scheduler.now());
-      if (isCommitted) {
-        remember(log, result, history, facts());
-        for (const words of context.joined.splice(0)) history.addUser(words, [], facts());
-        const asked = log.asking === undefined ? undefined : log.parts[log.asking];
-        if (asked) emit('llm.aborted', { text: asked.text }, { turnId, role: 'llm', provider: asked.agent.llm.name });
-      }
-      const length = log.parts.reduce((sum, { text }) => sum + text.length, 0);
-      const unheard = length ? Math.max(0, 1 - heard.text.length / length) : 1;
-      report({
-        type: 'answer.ended',
-        candidate: id,
-        failed,
-        moments,
-        silentAt,
-        tokens: refusal === undefined ? log.tokens : 0,
-        wastedTokens: Math.round(log.tokens * unheard),
-        wasted: { ...result.wasted, voice: tts.name },
-        untold: isCommitted ? undefined : costOf(untold, log),
-        outcome: { heardText: isCommitted ? heard.text : '', interrupted },
-        unanswered: history.lastSaid?.text,
-      });
-    };
-  });
+  }
+
+  /** The gate opens: what was kept is published before anything is heard. */
+  #commit(): void {
+    this.#isCommitted = true;
+    for (const step of this.#untold.splice(0)) this.#publish(step);
+  }
+
+  /** A step's event precedes its speech, and no event is published before the gate opens. */
+  readonly #take = (step: GenerationStep): void => {
+    if (step.type === 'started') this.#stopwatch.mark('request');
+    if (step.type === 'token' && this.#stopwatch.moments.firstToken === undefined) this.#stopwatch.firstToken();
+    this.#log = withStep(this.#log, step);
+    if (this.#isCommitted) this.#publish(step);
+    else this.#untold.push(step);
+    this.#rounds.take(step);
+  };
+
+  #publish(step: GenerationStep): void {
+    const { id, turnId, refusal } = this.#candidate;
+    if (step.type === 'refused') this.#context.report({ type: 'answer.refused', candidate: id });
+    else if (refusal === undefined || step.type === 'guarded') {
+      tell(step, this.#log.parts[step.part], turnId, this.#context.generation.emit);
+    }
+  }
+
+  #fail(error: unknown, role: ProviderRole): void {
+    this.#failed = true;
+    this.#context.report({ type: 'answer.failed', candidate: this.#candidate.id, error, role });
+  }
+
+  /** Remembers what was heard, and reports what became of the answer. */
+  #end(voice: string): void {
+    const { id, turnId, refusal } = this.#candidate;
+    const { history, generation, report, joined: words } = this.#context;
+    const log = this.#log;
+    const { heard, interrupted, wasted } = this.#result;
+    const silentAt = Math.max(this.#result.silentAt, generation.scheduler.now());
+    if (this.#isCommitted) {
+      remember(log, this.#result, history, this.#facts());
+      addJoined(words, history, this.#facts());
+      const asked = log.asking === undefined ? undefined : log.parts[log.asking];
+      const envelope = { turnId, role: 'llm' } as const;
+      if (asked) generation.emit('llm.aborted', { text: asked.text }, { ...envelope, provider: asked.agent.llm.name });
+    }
+    const length = log.parts.reduce((sum, { text }) => sum + text.length, 0);
+    const unheard = length ? Math.max(0, 1 - heard.text.length / length) : 1;
+    report({
+      type: 'answer.ended',
+      candidate: id,
+      failed: this.#failed,
+      moments: this.#stopwatch.moments,
+      silentAt,
+      tokens: refusal === undefined ? log.tokens : 0,
+      wastedTokens: Math.round(log.tokens * unheard),
+      wasted: { ...wasted, voice },
+      untold: this.#isCommitted ? undefined : costOf(this.#untold, log),
+      outcome: { heardText: this.#isCommitted ? heard.text : '', interrupted },
+      unanswered: history.lastSaid?.text,
+    });
+  }
+
+  /** Looked up anew for each request. */
+  #agent(): ActiveAgent {
+    return withAnswer(this.#context.generation.agent(), this.#candidate.answer);
+  }
+
+  #facts(): HistoryFacts {
+    return { at: this.#context.generation.scheduler.now(), turnId: this.#candidate.turnId };
+  }
+}
+
+/** Notes when an answer reaches its moments. */
+class Stopwatch {
+  readonly moments: { -readonly [M in keyof TurnMoments]: TurnMoments[M] } = {};
+  readonly #scheduler: SchedulerLike;
+  /** When the running tools started; `undefined` while none run. */
+  #toolsSince: number | undefined;
+
+  constructor(scheduler: SchedulerLike) {
+    this.#scheduler = scheduler;
+  }
+
+  /** Only the first call for a moment has an effect. */
+  mark(moment: TurnMoment): void {
+    this.moments[moment] ??= this.#scheduler.now();
+  }
+
+  firstToken(): void {
+    this.#countTools();
+    this.mark('firstToken');
+  }
+
+  /** Tools run from now on, or no longer. */
+  tools(areRunning: boolean): void {
+    this.#countTools();
+    this.#toolsSince = areRunning ? this.#scheduler.now() : undefined;
+  }
+
+  /** Their time is not the model's, as long as it has said nothing. */
+  #countTools(): void {
+    if (this.#toolsSince === undefined || this.moments.firstToken !== undefined) return;
+    this.moments.toolsMs = (this.moments.toolsMs ?? 0) + this.#scheduler.now() - this.#toolsSince;
+  }
 }
 
 /** The text of each round as it arrives; nothing is lost while a round waits for its turn or for the voice. */
@@ -241,36 +289,6 @@ class Rounds {
   }
 }
 
-/** The log with another step. */
-function note(log: Log, step: GenerationStep): Log {
-  const { part: index } = step;
-  if (step.type === 'started') {
-    const { stored, agent } = step;
-    const asking = stored ? index : log.asking;
-    return { ...log, asking, parts: log.parts.toSpliced(index, 1, { text: '', stored, agent }) };
-  }
-  if (step.type === 'ended') return log.asking === index ? { ...log, asking: undefined } : log;
-  if (step.type !== 'token') return log;
-  const part = log.parts[index];
-  if (!part) return log;
-  const parts = log.parts.with(index, { ...part, text: part.text + step.text });
-  return { ...log, parts, tokens: log.tokens + (part.stored ? 1 : 0) };
-}
-
-function withItem(log: Log, index: number, item: string): Log {
-  const part = log.parts[index];
-  return part ? { ...log, parts: log.parts.with(index, { ...part, item }) } : log;
-}
-
-/** The cost of a request whose end was never published. */
-function costOf(untold: readonly GenerationStep[], { parts }: Log): { tokens: TokenUsage; model: string } | undefined {
-  for (const step of untold) {
-    const model = parts[step.part]?.agent.llm.name;
-    if (step.type === 'ended' && step.usage && model !== undefined) return { tokens: step.usage, model };
-  }
-  return undefined;
-}
-
 /** Publishes what the model does. */
 function tell(
   step: Exclude<GenerationStep, { type: 'refused' }>,
@@ -290,28 +308,6 @@ function tell(
     const { text, finishReason, usage } = step;
     emit('llm.completed', { text, finishReason, ...(usage ? { usage } : {}) }, envelope);
     if (usage) emit('usage', { tokens: usage }, envelope);
-  }
-}
-
-/** Remembers what was heard; tools still running are recorded as such, or as cancelled. */
-function remember(before: Log, { heard, interrupted }: SpeechResult, history: History, facts: HistoryFacts): void {
-  const { running } = before;
-  const outcomes = running?.round.interrupt((late) => {
-    history.updateToolResult(late);
-  });
-  const { parts } = running
-    ? withItem(before, running.part, history.addToolRound(running.text, running.calls, outcomes ?? [], facts))
-    : before;
-  for (const [index, { text, stored, item }] of parts.entries()) {
-    const said = heard.rounds[index] ?? '';
-    const spoken = {
-      generated: text,
-      heard: said,
-      interrupted: interrupted && said !== text,
-      estimated: heard.estimated,
-    };
-    if (item !== undefined) history.settle(item, spoken);
-    else if (stored) history.addAssistant(spoken, facts);
   }
 }
 
@@ -338,6 +334,11 @@ function refuse(words: string, agent: ActiveAgent, scheduler: SchedulerLike): Ob
       },
     });
   });
+}
+
+/** Remembers what the user said while tools ran. */
+function addJoined(words: string[], history: History, facts: HistoryFacts): void {
+  for (const text of words.splice(0)) history.addUser(text, [], facts);
 }
 
 function joined(systemPrompt: string | undefined, context: string | undefined): string | undefined {
