@@ -121,7 +121,7 @@ export class AudioUplink {
 
   /** End of the audio so far, in milliseconds of the connection; `undefined` without one. */
   get endMs(): number | undefined {
-    const feed = this.#heardBy;
+    const feed = this.#openFeed;
     return feed && this.sentMs + feed.waitingMs;
   }
 
@@ -168,7 +168,7 @@ export class AudioUplink {
   push(data: Uint8Array<ArrayBuffer>): boolean {
     const backlog = this.#backlog ?? this.#begin();
     const frames = backlog.push(data);
-    const feed = this.#heardBy;
+    const feed = this.#openFeed;
     if (feed) {
       this.#transmit(feed.push(frames));
       backlog.trim(feed.isWaiting ? waitingMs : replayMs);
@@ -184,7 +184,7 @@ export class AudioUplink {
 
   /** Sends a message after the audio so far, on the next connection if there is none. */
   say(text: string): void {
-    const feed = this.#heardBy;
+    const feed = this.#openFeed;
     if (feed) this.#transmit(feed.tell(text));
     else this.#afterAudio.push(text);
   }
@@ -199,7 +199,7 @@ export class AudioUplink {
 
   /** Sends silence that is not part of the audio, after the audio so far. */
   pad(ms: number): void {
-    if (this.#heardBy && this.isPcm) this.#transmit(this.#heardBy.pad(ms));
+    if (this.#openFeed && this.isPcm) this.#transmit(this.#openFeed.pad(ms));
     else if (this.isPcm) this.#afterAudio.push(ms);
   }
 
@@ -275,12 +275,12 @@ export class AudioUplink {
 
   /** Sends everything queued, and the last frame. */
   flush(): void {
-    if (this.#heardBy) this.#transmit(this.#heardBy.flush());
+    if (this.#openFeed) this.#transmit(this.#openFeed.flush());
   }
 
   /** Sends the end of the audio. */
   end(): void {
-    if (this.#heardBy) this.#transmit(this.#heardBy.push([endOfAudio]));
+    if (this.#openFeed) this.#transmit(this.#openFeed.push([endOfAudio]));
   }
 
   /** Sends the end of the audio so far; what follows waits until the service begins to hear again. */
@@ -321,7 +321,8 @@ export class AudioUplink {
     return Math.max(this.#backlog.endMs, this.#options.scheduler().now() - this.#beganMs) + aheadMs;
   }
 
-  get #heardBy(): AudioFeed | undefined {
+  /** The feed of a connection that has had its first audio: what is pushed now goes to it at once. */
+  get #openFeed(): AudioFeed | undefined {
     return this.#options.isReady() && !this.#isBeginning ? this.#feed : undefined;
   }
 
