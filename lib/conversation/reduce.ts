@@ -368,11 +368,8 @@ function wake(before: ConversationState, at: number, rules: Rules): Conversation
   const { user } = before;
   const state: ConversationState =
     user.state === 'speaking' && at >= user.until ? { ...before, user: { state: 'silent' } } : before;
-  return chain(
-    chain(
-      chain(wakeQuiet(state, at), (after) => wakeHook(after, at)),
-      (after) => takeTurns(after, { type: 'tick' }, at, rules),
-    ),
-    (after) => wakeBargeIn(after, at, rules),
-  );
+  const quiet = wakeQuiet(state, at);
+  const hooked = chain(quiet, (after) => wakeHook(after, at));
+  const turned = chain(hooked, (after) => takeTurns(after, { type: 'tick' }, at, rules));
+  return chain(turned, (after) => wakeBargeIn(after, at, rules));
 }

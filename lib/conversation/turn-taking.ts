@@ -98,24 +98,24 @@ export function takeTurn(
     return pushToTalk(state, signal, at, rules);
   }
   if (state.phase !== 'idle' && state.phase !== 'hearing') return [state];
-  const listening = mergedSince === undefined ? state : learnFromMerge(state, signal, mergedSince, rules);
+  const before = mergedSince === undefined ? state : learnFromMerge(state, signal, mergedSince, rules);
   switch (signal.type) {
     case 'tick':
-      return listening.phase === 'hearing' ? goOn(listening, at, rules) : [listening];
+      return before.phase === 'hearing' ? goOn(before, at, rules) : [before];
     case 'speech':
-      return takeVoice(listening, signal, at, rules);
+      return takeVoice(before, signal, at, rules);
     case 'transcript':
-      return takeWords(listening, signal, at, rules);
+      return takeWords(before, signal, at, rules);
     case 'score': {
-      const { score } = listening.phase === 'hearing' ? listening : {};
-      if (listening.phase === 'idle' || score?.text !== signal.text) return [listening];
-      return settle({ ...listening, score: { ...score, value: signal.value } }, at, rules);
+      const { score } = before.phase === 'hearing' ? before : {};
+      if (before.phase === 'idle' || score?.text !== signal.text) return [before];
+      return settle({ ...before, score: { ...score, value: signal.value } }, at, rules);
     }
     case 'begin':
       // Words are due, as with a voice that starts.
-      return [beginning(listening, at, rules)];
+      return [beginning(before, at, rules)];
     default:
-      return [listening];
+      return [before];
   }
 }
 
@@ -166,7 +166,8 @@ function pushToTalk(
   return [learnt ? { ...next, learnt } : next, ...decisions];
 }
 
-type Listening = Extract<TurnTaking, { readonly phase: 'idle' | 'hearing' }>;
+/** The state while the service, or a strategy, ends the turns. */
+type HandsFree = Extract<TurnTaking, { readonly phase: 'idle' | 'hearing' }>;
 type HearingState = Extract<TurnTaking, { readonly phase: 'hearing' }>;
 
 /** A turn in which nothing has been heard yet. */
@@ -176,14 +177,14 @@ const unheard: Omit<Hearing, 'startedAt' | 'until'> = {
   ...{ finalAt: undefined, completeAt: undefined, endsAt: Infinity, speculatesAt: Infinity },
 };
 
-function beginning(state: Listening, at: number, { sttTimeoutMs }: TurnRules): HearingState {
+function beginning(state: HandsFree, at: number, { sttTimeoutMs }: TurnRules): HearingState {
   const until = at + sttTimeoutMs;
   if (state.phase === 'hearing') return { ...state, until };
   return { ...unheard, startedAt: at, until, learnt: state.learnt, late: state.late };
 }
 
 function takeVoice(
-  state: Listening,
+  state: HandsFree,
   { event, since, isBrief = false }: Extract<UserSignal, { readonly type: 'speech' }>,
   at: number,
   rules: TurnRules,
@@ -227,7 +228,7 @@ function takeSilence(
 }
 
 function takeWords(
-  before: Listening,
+  before: HandsFree,
   { result, endOfSpeechAt }: Extract<UserSignal, { readonly type: 'transcript' }>,
   at: number,
   rules: TurnRules,
@@ -264,7 +265,7 @@ function takeWords(
 }
 
 function takeComplete(
-  state: Listening,
+  state: HandsFree,
   text: string,
   result: TranscriptionResult,
   endOfSpeechAt: number | undefined,
@@ -377,7 +378,7 @@ function beyond({ text: late, at: since }: LateWords, text: string, at: number):
 }
 
 /** Measures how long after the end of speech finals arrive. */
-function measure(state: Listening, endOfSpeechAt: number | undefined, at: number, rules: TurnRules): Listening {
+function measure(state: HandsFree, endOfSpeechAt: number | undefined, at: number, rules: TurnRules): HandsFree {
   const isSpeaking = state.phase === 'hearing' && state.voice === 'on';
   const { spokenUntil } = state.phase === 'hearing' ? state : (state.late ?? {});
   const endedAt = spokenUntil ?? endOfSpeechAt;
@@ -387,11 +388,11 @@ function measure(state: Listening, endOfSpeechAt: number | undefined, at: number
 
 /** If the user continues, the turn had ended too early: its end was only a pause. */
 function learnFromMerge(
-  state: Listening,
+  state: HandsFree,
   signal: { readonly type: string; readonly result?: TranscriptionResult },
   mergedSince: number,
   rules: TurnRules,
-): Listening {
+): HandsFree {
   const { late } = state;
   const isNod = signal.result !== undefined && rules.isBackchannel(signal.result.text);
   if (!late?.isPause || isNod) return state;
