@@ -22,7 +22,6 @@ import {
 } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
 import { messageOf, VoiceError } from '../core/errors.ts';
-import { errorOf, isAway } from './provider-error.ts';
 import { ownEntry } from '../core/guard.ts';
 import type { AgentFunctionEnd, AgentProvider, OutputProvider, ProviderRole } from '../core/roles.ts';
 import { fromInput } from '../stream/bridge.ts';
@@ -35,6 +34,7 @@ import type { Command } from './commands.ts';
 import type { ConversationPorts } from './conversation-ports.ts';
 import type { Emit } from './event-bus.ts';
 import type { Input, TicketInterrupt } from './inputs.ts';
+import { errorOf, isAway } from './provider-error.ts';
 import { sayIt } from './say.ts';
 import { nothingHeard, speech, type SpeechContext, type SpeechRequest, type SpeechResult } from './speech.ts';
 import { candidateOf, sameCandidate, type Candidate, type ConversationState, type ReplyPart } from './state.ts';

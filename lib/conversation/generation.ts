@@ -18,8 +18,8 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
-import { errorOf } from './provider-error.ts';
 import type { FinishReason, GenerateOptions, LLMEvent, Message, TokenUsage, ToolCall } from '../core/messages.ts';
+import type { Tool } from '../core/tools.ts';
 import { fromInput } from '../stream/bridge.ts';
 import { feed } from '../stream/feed.ts';
 import { merge } from '../stream/merge.ts';
@@ -29,6 +29,7 @@ import type { ActiveAgent } from './active-agent.ts';
 import type { Emit } from './event-bus.ts';
 import type { ToolOutcome } from './history.ts';
 import type { Validate } from './malformed.ts';
+import { errorOf } from './provider-error.ts';
 import { isSameCall, runTools, toolDefinitions, withOwnId, type ToolRound } from './tool-runner.ts';
 
 /** Most rounds of tools per answer; the request after them may not call any, so that the model must speak. */
@@ -184,15 +185,7 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
       const isAbortable = running.some(({ onInterrupt }) => onInterrupt === 'abort');
       context.onToolsRunning({ part, text, calls, round: toolRound, isAbortable });
       const done$ = new ReplaySubject<true>(1);
-      const filler = running.find((tool) => tool.filler)?.filler;
-      // A tool that reports its progress needs no filler.
-      const filler$ = filler
-        ? timer(fillerAfterMs, scheduler).pipe(
-            map(() => filler),
-            takeUntil(said$),
-          )
-        : EMPTY;
-      const progress$ = merge(said$.pipe(take(maxSaid)), filler$).pipe(
+      const progress$ = wordsOf(running, said$, scheduler).pipe(
         mergeMap((words) => aside(words, agent, round)),
         takeUntil(done$),
       );
@@ -245,6 +238,18 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
   }
 
   return ask(1);
+}
+
+/** What is said while tools run: what they tell of their progress, or else the filler of one that takes long. */
+function wordsOf(running: readonly Tool[], told$: Observable<string>, scheduler: SchedulerLike): Observable<string> {
+  const filler = running.find((tool) => tool.filler)?.filler;
+  const filler$ = filler
+    ? timer(fillerAfterMs, scheduler).pipe(
+        map(() => filler),
+        takeUntil(told$),
+      )
+    : EMPTY;
+  return merge(told$.pipe(take(maxSaid)), filler$);
 }
 
 /** A model's answer; its errors name it, also those of a plain object. */

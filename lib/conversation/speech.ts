@@ -13,7 +13,6 @@ import {
 } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
-import { errorOf } from './provider-error.ts';
 import type { AgentHeard, OutputProvider, PlaybackEvent } from '../core/roles.ts';
 import { fromInput } from '../stream/bridge.ts';
 import { eager } from '../stream/eager.ts';
@@ -24,6 +23,7 @@ import type { Emit } from './event-bus.ts';
 import type { SpeechSource, VoiceEventEnvelope } from './events.ts';
 import type { AgentReport } from './inputs.ts';
 import type { Validate } from './malformed.ts';
+import { errorOf } from './provider-error.ts';
 import { Script, type Heard, type Pace, type Waste } from './script.ts';
 import type { Soundings } from './sounding.ts';
 
