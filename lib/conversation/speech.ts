@@ -10,6 +10,7 @@ import {
   tap,
   throwError,
   type SchedulerLike,
+  type Subscriber,
 } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
@@ -117,106 +118,138 @@ export function speech(
   context: SpeechContext,
   onEnd: (result: SpeechResult) => void,
 ): Observable<SpeechMark> {
-  return new Observable((subscriber) => {
-    const { emit, output, report, voice } = context;
-    const { id, source, interruptible, stored = true, urgent = false } = request;
-    const turn = request.turnId === undefined ? {} : { turnId: request.turnId };
-    const envelope = { speechId: id, ...turn };
-    const script = new Script(context.pace);
-    const ofVoice = (provider: string = voice.name): Envelope => ({ speechId: id, ...turn, role: 'tts', provider });
-    // A cut ends these first: the streams around them are many.
-    const playing = new Subscription();
-    const sources = new Subscription();
-    const playback = new Subscription();
-    const synthesis = new Subscription();
-    let phase: 'silent' | 'created' | 'playing' | 'audible' | 'ended' = 'silent';
-    let isFinished = false;
-    /** Of its last audio. */
-    let utteranceId: string | undefined;
-    const playedMs = (): number => (phase === 'playing' || phase === 'audible' ? output.positionMs : 0);
+  return new Observable((subscriber) => new Speech(request, context, onEnd).start(subscriber));
+}
 
-    const end = (interrupted: boolean): void => {
-      if (phase === 'ended') return;
-      const wasCreated = phase !== 'silent';
-      const position = playedMs();
-      const tailMs = phase === 'audible' ? (output.tailMs ?? 0) : 0;
-      phase = 'ended';
-      // First silence, then cancel what was being prepared, then read the words.
-      playing.unsubscribe();
-      sources.unsubscribe();
-      playback.unsubscribe();
-      synthesis.unsubscribe();
-      const now = context.scheduler.now();
-      const silentAt = now + (interrupted ? tailMs : 0);
-      const heard = script.heardAt(position, isFinished);
-      const sounded = interrupted ? script.soundedBetween(0, position) : heard.text;
-      context.soundings.end(script, position, sounded, now);
-      const { text, characters } = script;
-      if (wasCreated) {
-        emit('speech.ended', { source, text, heardText: heard.text, interrupted, playedMs: position }, envelope);
-        for (const [provider, said] of script.charactersByVoice) emit('usage', { characters: said }, ofVoice(provider));
-      }
-      if (interrupted && utteranceId !== undefined) {
-        context.onCut?.({ utteranceId, playedMs: position, text: heard.text });
-      }
-      const audioMs = Math.max(0, script.receivedMs - position);
-      const wasted = interrupted ? { characters: characters - heard.characters, audioMs } : noWaste;
-      onEnd({ heard, text, interrupted, silentAt, wasted });
-    };
+class Speech {
+  readonly #request: SpeechRequest;
+  readonly #context: SpeechContext;
+  readonly #onEnd: (result: SpeechResult) => void;
+  readonly #envelope: Pick<Envelope, 'turnId'> & { readonly speechId: string };
+  readonly #script: Script;
+  // A cut ends these first: the streams around them are many.
+  readonly #playing = new Subscription();
+  readonly #sources = new Subscription();
+  readonly #playback = new Subscription();
+  readonly #synthesis = new Subscription();
+  #phase: 'silent' | 'created' | 'playing' | 'audible' | 'ended' = 'silent';
+  #isFinished = false;
+  /** Of its last audio. */
+  #utteranceId: string | undefined;
 
-    const prepared = prepare(request.synthesize(script, playedMs, sources), (chunk, isFirst) => {
-      ({ utteranceId = utteranceId } = chunk);
+  constructor(request: SpeechRequest, context: SpeechContext, onEnd: (result: SpeechResult) => void) {
+    this.#request = request;
+    this.#context = context;
+    this.#onEnd = onEnd;
+    const { id, turnId } = request;
+    this.#envelope = { speechId: id, ...(turnId === undefined ? {} : { turnId }) };
+    this.#script = new Script(context.pace);
+  }
+
+  /** @returns What cuts it off. */
+  start(subscriber: Subscriber<SpeechMark>): () => void {
+    const synthesized$ = this.#request.synthesize(this.#script, this.#playedMs, this.#sources);
+    const prepared = prepare(synthesized$, ({ utteranceId = this.#utteranceId }, isFirst) => {
+      this.#utteranceId = utteranceId;
       // Marked when it arrives, however long it is withheld.
       if (isFirst) subscriber.next('first-audio');
     });
-    const { something$ } = prepared;
-    synthesis.add(prepared.subscription);
-
-    const onChunk = (chunk: AudioChunk): void => {
-      emit('audio.chunk', { chunk }, ofVoice(script.providerOf(chunk.utteranceId)));
-    };
-    const onPlayback = ({ type }: PlaybackEvent): void => {
-      isFinished ||= type === 'finished';
-      if (type !== 'started' || phase !== 'playing') return;
-      phase = 'audible';
-      if (!script.isShown) context.soundings.begin(script, playedMs, envelope);
-      emit('speech.started', { source }, envelope);
-      report({ type: 'speech.audible', id });
-      subscriber.next('audible');
-    };
-    const play$ = (): Observable<PlaybackEvent> => {
-      phase = 'created';
-      emit('speech.created', { source, interruptible, stored }, envelope);
-      subscriber.next('first-piece');
-      report({ type: 'speech.ready', speech: { ...turn, id, source, interruptible, urgent } });
-      return context.mayPlay$(id).pipe(
-        switchMap(() => {
-          phase = 'playing';
-          return playToTheEnd(context, script, prepared, playing, onChunk);
-        }),
-      );
-    };
-    const playback$ = something$.pipe(
-      holdUntil(request.gate$),
-      switchMap((something) => (something ? play$() : EMPTY)),
+    this.#synthesis.add(prepared.subscription);
+    const playback$ = prepared.something$.pipe(
+      holdUntil(this.#request.gate$),
+      switchMap((something) => (something ? this.#play(prepared, subscriber) : EMPTY)),
     );
-    playback.add(
+    this.#playback.add(
       playback$.subscribe({
-        next: onPlayback,
+        next: (event) => this.#follow(event, subscriber),
         error: (error: unknown) => {
-          end(true);
+          this.#end(true);
           subscriber.error(error);
         },
         complete: () => {
-          end(false);
+          this.#end(false);
           subscriber.complete();
         },
       }),
     );
     return () => {
-      end(true);
+      this.#end(true);
     };
-  });
+  }
+
+  /** Asks for the output, and plays once that is granted. */
+  #play(prepared: Prepared, subscriber: Subscriber<SpeechMark>): Observable<PlaybackEvent> {
+    const { id, turnId, source, interruptible, stored = true, urgent = false } = this.#request;
+    const { emit, report, mayPlay$ } = this.#context;
+    this.#phase = 'created';
+    emit('speech.created', { source, interruptible, stored }, this.#envelope);
+    subscriber.next('first-piece');
+    const turn = turnId === undefined ? {} : { turnId };
+    report({ type: 'speech.ready', speech: { ...turn, id, source, interruptible, urgent } });
+    return mayPlay$(id).pipe(
+      switchMap(() => {
+        this.#phase = 'playing';
+        return playToTheEnd(this.#context, this.#script, prepared, this.#playing, this.#onChunk);
+      }),
+    );
+  }
+
+  #follow({ type }: PlaybackEvent, subscriber: Subscriber<SpeechMark>): void {
+    this.#isFinished ||= type === 'finished';
+    if (type !== 'started' || this.#phase !== 'playing') return;
+    this.#phase = 'audible';
+    const { id, source } = this.#request;
+    const { emit, report, soundings } = this.#context;
+    if (!this.#script.isShown) soundings.begin(this.#script, this.#playedMs, this.#envelope);
+    emit('speech.started', { source }, this.#envelope);
+    report({ type: 'speech.audible', id });
+    subscriber.next('audible');
+  }
+
+  readonly #playedMs = (): number =>
+    this.#phase === 'playing' || this.#phase === 'audible' ? this.#context.output.positionMs : 0;
+
+  readonly #onChunk = (chunk: AudioChunk): void => {
+    this.#context.emit('audio.chunk', { chunk }, this.#ofVoice(this.#script.providerOf(chunk.utteranceId)));
+  };
+
+  #ofVoice(provider: string = this.#context.voice.name): Envelope {
+    return { ...this.#envelope, role: 'tts', provider };
+  }
+
+  #end(interrupted: boolean): void {
+    if (this.#phase === 'ended') return;
+    const { source } = this.#request;
+    const { emit, output, scheduler, soundings, onCut } = this.#context;
+    const script = this.#script;
+    const wasCreated = this.#phase !== 'silent';
+    const position = this.#playedMs();
+    const tailMs = this.#phase === 'audible' ? (output.tailMs ?? 0) : 0;
+    this.#phase = 'ended';
+    // First silence, then cancel what was being prepared, then read the words.
+    this.#playing.unsubscribe();
+    this.#sources.unsubscribe();
+    this.#playback.unsubscribe();
+    this.#synthesis.unsubscribe();
+    const now = scheduler.now();
+    const silentAt = now + (interrupted ? tailMs : 0);
+    const heard = script.heardAt(position, this.#isFinished);
+    const sounded = interrupted ? script.soundedBetween(0, position) : heard.text;
+    soundings.end(script, position, sounded, now);
+    const { text, characters } = script;
+    if (wasCreated) {
+      emit('speech.ended', { source, text, heardText: heard.text, interrupted, playedMs: position }, this.#envelope);
+      for (const [provider, said] of script.charactersByVoice) {
+        emit('usage', { characters: said }, this.#ofVoice(provider));
+      }
+    }
+    if (interrupted && this.#utteranceId !== undefined) {
+      onCut?.({ utteranceId: this.#utteranceId, playedMs: position, text: heard.text });
+    }
+    const audioMs = Math.max(0, script.receivedMs - position);
+    const wasted = interrupted ? { characters: characters - heard.characters, audioMs } : noWaste;
+    this.#onEnd({ heard, text, interrupted, silentAt, wasted });
+  }
 }
 
 /** A synthesis in progress. */
