@@ -125,7 +125,8 @@ class Speech {
   readonly #request: SpeechRequest;
   readonly #context: SpeechContext;
   readonly #onEnd: (result: SpeechResult) => void;
-  readonly #envelope: Pick<Envelope, 'turnId'> & { readonly speechId: string };
+  readonly #turn: { readonly turnId?: string };
+  readonly #envelope: { readonly speechId: string; readonly turnId?: string };
   readonly #script: Script;
   // A cut ends these first: the streams around them are many.
   readonly #playing = new Subscription();
@@ -141,16 +142,16 @@ class Speech {
     this.#request = request;
     this.#context = context;
     this.#onEnd = onEnd;
-    const { id, turnId } = request;
-    this.#envelope = { speechId: id, ...(turnId === undefined ? {} : { turnId }) };
+    this.#turn = request.turnId === undefined ? {} : { turnId: request.turnId };
+    this.#envelope = { speechId: request.id, ...this.#turn };
     this.#script = new Script(context.pace);
   }
 
   /** @returns What cuts it off. */
   start(subscriber: Subscriber<SpeechMark>): () => void {
     const synthesized$ = this.#request.synthesize(this.#script, this.#playedMs, this.#sources);
-    const prepared = prepare(synthesized$, ({ utteranceId = this.#utteranceId }, isFirst) => {
-      this.#utteranceId = utteranceId;
+    const prepared = prepare(synthesized$, ({ utteranceId }, isFirst) => {
+      this.#utteranceId = utteranceId ?? this.#utteranceId;
       // Marked when it arrives, however long it is withheld.
       if (isFirst) subscriber.next('first-audio');
     });
@@ -179,13 +180,12 @@ class Speech {
 
   /** Asks for the output, and plays once that is granted. */
   #play(prepared: Prepared, subscriber: Subscriber<SpeechMark>): Observable<PlaybackEvent> {
-    const { id, turnId, source, interruptible, stored = true, urgent = false } = this.#request;
+    const { id, source, interruptible, stored = true, urgent = false } = this.#request;
     const { emit, report, mayPlay$ } = this.#context;
     this.#phase = 'created';
     emit('speech.created', { source, interruptible, stored }, this.#envelope);
     subscriber.next('first-piece');
-    const turn = turnId === undefined ? {} : { turnId };
-    report({ type: 'speech.ready', speech: { ...turn, id, source, interruptible, urgent } });
+    report({ type: 'speech.ready', speech: { ...this.#turn, id, source, interruptible, urgent } });
     return mayPlay$(id).pipe(
       switchMap(() => {
         this.#phase = 'playing';
@@ -214,7 +214,8 @@ class Speech {
   };
 
   #ofVoice(provider: string = this.#context.voice.name): Envelope {
-    return { ...this.#envelope, role: 'tts', provider };
+    // Written out, as each chunk takes one: a copy of the envelope that grows is slower to make.
+    return { speechId: this.#request.id, ...this.#turn, role: 'tts', provider };
   }
 
   #end(interrupted: boolean): void {
