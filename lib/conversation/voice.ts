@@ -79,11 +79,11 @@ export function synthesizeText(text: SpokenText, context: VoiceContext): SpeechR
   };
 }
 
-/** What a synthesis knows of the speech that it is for. */
+/** What a synthesis uses of the speech that it is for. */
 interface Spoken {
   readonly script: Script;
   readonly playedMs: () => number;
-  /** What a cut ends first. */
+  /** Takes each voice: a cut ends them right after the output. */
   readonly voices: Subscription;
 }
 
@@ -94,6 +94,7 @@ class Synthesis {
   readonly #speech: Spoken;
   readonly #open$: Observable<unknown>;
   readonly #words = new Subscription();
+  /** The voices whose words are noted. */
   readonly #known = new Set<unknown>();
   #isOpen = false;
   /** Whether a voice was given any text. */
