@@ -1,4 +1,4 @@
-import { BehaviorSubject, identity, Subject, Subscription, tap, type Observable, type SchedulerLike } from 'rxjs';
+import { BehaviorSubject, Observable, Subject, Subscription, type SchedulerLike } from 'rxjs';
 import { durationMs, isPcmLike } from '../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import { catchLater } from '../core/application-code.ts';
@@ -11,6 +11,8 @@ import type {
   VoiceDetector,
 } from '../core/roles.ts';
 import { validator } from '../conversation/malformed.ts';
+import { feed } from '../stream/feed.ts';
+import { filterMap } from '../stream/filter-map.ts';
 import { audioPath, formatOf, type AudioEnds, type AudioPath } from './audio-path.ts';
 import { microphoneGate, silenced } from './microphone-gate.ts';
 
@@ -83,13 +85,9 @@ export class CapturePath {
   #flow(path: AudioPath, isPushToTalk: boolean): Subscription {
     const { input, listener, onError } = this.#options;
     const metadata = formatOf(input);
-    const validate = validator((error) => onError(error, input));
+    const { accepts } = validator((error) => onError(error, input));
     const heard$ = input.audio$.pipe(
-      validate('captured'),
-      tap((chunk) =>
-        this.#count(chunk, isPcmLike(metadata.encoding) ? durationMs(chunk.data.byteLength, metadata) : 0),
-      ),
-      this.voice$ ? tap((chunk) => this.#detect(chunk, metadata)) : identity,
+      filterMap((chunk) => (accepts('captured', chunk) ? this.#capture(chunk, metadata) : undefined)),
       microphoneGate({ isOpen$: this.#isOpen$, isMuted$: this.#isMuted$, isPushToTalk, metadata }),
       (audio$) => path.convert(audio$),
     );
@@ -104,18 +102,25 @@ export class CapturePath {
     };
     // A provider of the application may be async.
     const send = (chunk: AudioChunk): unknown => listener.sendAudio(chunk);
-    this.#current = heard$.subscribe({
-      next: (chunk) => {
-        try {
-          const sent = send(chunk);
-          if (sent instanceof Promise) sent.then(succeed, fail);
-          else succeed();
-        } catch (error) {
-          fail(error);
-        }
-      },
-      error: (error: unknown) => onError(error, input),
+    const flow$ = new Observable<never>((flow) => {
+      feed(heard$, flow, {
+        next: (chunk) => {
+          try {
+            const sent = send(chunk);
+            if (sent instanceof Promise) sent.then(succeed, fail);
+            else succeed();
+          } catch (error) {
+            fail(error);
+          }
+        },
+        complete: () => flow.complete(),
+        error: (error) => {
+          onError(error, input);
+          flow.complete();
+        },
+      });
     });
+    this.#current = flow$.subscribe();
     return this.#current;
   }
 
@@ -152,10 +157,12 @@ export class CapturePath {
     return this.#capturedMs;
   }
 
-  #count(chunk: AudioChunk, ms: number): void {
-    this.#capturedMs += ms;
+  #capture(chunk: AudioChunk, metadata: AudioMetadata): AudioChunk {
+    if (isPcmLike(metadata.encoding)) this.#capturedMs += durationMs(chunk.data.byteLength, metadata);
     this.#capturedAt = this.#options.scheduler.now();
     this.#options.onChunk(chunk);
+    if (this.voice$) this.#detect(chunk, metadata);
+    return chunk;
   }
 
   /** Passes the voice detector what the listener may hear. */
