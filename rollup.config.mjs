@@ -80,13 +80,15 @@ const nodeEntries = {
 };
 
 /**
- * What Node loads later it requires: an `import()` of a CommonJS file goes through the loader of ES modules, which first
- * searches all of it for the names of its exports.
+ * What Node loads later it requires, ws too: an `import()` of a CommonJS file goes through the loader of ES modules,
+ * which first searches all of it for the names of its exports.
  */
 const requiredLater = {
   name: 'required-later',
   renderDynamicImport: ({ targetModuleId }) =>
-    isAbsolute(targetModuleId ?? '') ? { left: 'Promise.resolve().then(() => require(', right: '))' } : null,
+    isAbsolute(targetModuleId ?? '') || targetModuleId === 'ws'
+      ? { left: 'Promise.resolve().then(() => require(', right: '))' }
+      : null,
 };
 
 /** The AudioWorklets, of which users' bundlers see only a text: minified, without a change of the lines around it. */
