@@ -35,6 +35,7 @@ export const serviceNames = [
   'chi-subtitles',
   'psi-tts',
   'gamma-tts',
+  'gamma-dialogue',
   'gamma-agent',
   'pi-tts',
   'tau-tts',

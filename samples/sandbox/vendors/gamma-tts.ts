@@ -10,14 +10,15 @@ import { required, shape, string, textMember } from '../validate.ts';
 import type { SocketRoute } from '../vendor.ts';
 import { gammaRefusal } from './gamma-refusal.ts';
 
-const formats =
+/** The formats of the vendor's voices. */
+export const gammaFormats: RegExp =
   /^(pcm_(8000|16000|22050|24000|32000|44100|48000)|ulaw_8000|alaw_8000|mp3_22050_32|(mp3_44100|opus_48000)_(32|64|96|128|192))$/;
 const flag = rule.boolean;
 const parameters = {
   model_id: rule.oneOf(
     ...['eleven_turbo_v2_5', 'eleven_turbo_v2', 'eleven_multilingual_v2', 'eleven_flash_v2_5', 'eleven_flash_v2'],
   ),
-  output_format: (value: string): boolean => formats.test(value),
+  output_format: (value: string): boolean => gammaFormats.test(value),
   language_code: (value: string): boolean => /^[a-z]{2}$/.test(value),
   ...{ auto_mode: flag, sync_alignment: flag, enable_ssml_parsing: flag, enable_logging: flag },
   inactivity_timeout: rule.integer(1, 180),
@@ -47,8 +48,24 @@ const message = shape({
 const mostContexts = 5;
 const usualSchedule: readonly number[] = [120, 160, 250, 290];
 /** Voices that the sandbox knows: the vendor's ids have 20 characters. */
-const voice = /^[A-Za-z0-9]{20}$/;
+export const gammaVoice: RegExp = /^[A-Za-z0-9]{20}$/;
 const encodings: Readonly<Record<string, SampleEncoding>> = { pcm: 'linear16', ulaw: 'mulaw', alaw: 'alaw' };
+
+/** Who speaks in the format that the address asks for, as base64. */
+export function gammaTalker(
+  { timers }: Session,
+  query: URLSearchParams,
+  { realtimeFactor }: Environment,
+  send: (audio: string, spoken: Spoken) => void,
+): Talker {
+  const [name = '', rate = ''] = (query.get('output_format') ?? 'mp3_44100_128').split('_');
+  const sampleRate = Number(rate);
+  return new Talker({
+    encoding: encodings[name] ?? ((samples) => compressed(name, samples, sampleRate)),
+    ...{ sampleRate, chunkMs: 200, realtimeFactor, timers },
+    send: (bytes, spoken) => send(Buffer.from(bytes).toString('base64'), spoken),
+  });
+}
 
 /** One utterance. */
 class Context {
@@ -149,16 +166,9 @@ class Speaker {
       this.fail('max_active_conversations', `${id} is one context too many`, said);
       return undefined;
     }
-    const [name = '', rate = ''] = (this.#query.get('output_format') ?? 'mp3_44100_128').split('_');
-    const sampleRate = Number(rate);
-    const talker = new Talker({
-      encoding: encodings[name] ?? ((samples) => compressed(name, samples, sampleRate)),
-      ...{ sampleRate, chunkMs: 200, realtimeFactor: this.#environment.realtimeFactor, timers: this.#session.timers },
-      send: (bytes, spoken) => {
-        const audio = Buffer.from(bytes).toString('base64');
-        const alignment = this.#query.get('sync_alignment') === 'true' ? alignmentOf(spoken) : null;
-        this.#session.send({ audio, isFinal: null, contextId: id, alignment, normalizedAlignment: null });
-      },
+    const talker = gammaTalker(this.#session, this.#query, this.#environment, (audio, spoken) => {
+      const alignment = this.#query.get('sync_alignment') === 'true' ? alignmentOf(spoken) : null;
+      this.#session.send({ audio, isFinal: null, contextId: id, alignment, normalizedAlignment: null });
     });
     const schedule = member(member(body, 'generation_config'), 'chunk_length_schedule');
     const context = new Context(talker, Array.isArray(schedule) ? (schedule as number[]) : usualSchedule);
@@ -219,7 +229,7 @@ export const gammaTts: SocketRoute = {
         speaker.fail('input_timeout_exceeded', `no message for ${seconds} s`, said),
       );
       const voiceId = decodeURIComponent(upgrade.path.split('/')[3] ?? '');
-      if (!voice.test(voiceId))
+      if (!gammaVoice.test(voiceId))
         speaker.fail(
           'voice_id_does_not_exist',
           `no voice ${voiceId}`,

@@ -2,6 +2,7 @@ import type { Call, HttpRequest } from '../call.ts';
 import type { Credentials, Environment } from '../environment.ts';
 import type { Vendor } from '../vendor.ts';
 import { gammaAgent, gammaSignedUrl } from './gamma-agent.ts';
+import { gammaDialogue } from './gamma-dialogue.ts';
 import { gammaRefusal } from './gamma-refusal.ts';
 import { gammaStt, grantScribe } from './gamma-stt.ts';
 import { gammaTts } from './gamma-tts.ts';
@@ -31,6 +32,7 @@ export const gamma: Vendor = {
   routes: [
     gammaStt,
     gammaTts,
+    gammaDialogue,
     gammaAgent,
     gammaSignedUrl,
     { service: 'gamma-stt', method: 'POST', path: '/v1/single-use-token/realtime_scribe', handle: grantScribe },
