@@ -22,7 +22,7 @@ const cases: readonly (readonly [string, Provider<object>, object])[] = [
   ['endpointing', new AlphaSTT({ apiKey }), { options: { endpointing: -1 } }],
   ['sampleRate', new IotaSTT({ apiKey }), { sampleRate: 5 }],
   ['maxTokens', new CompatibleLLM({ apiKey, endpoint: 'http://127.0.0.1:9', model: 'm' }), { maxTokens: 0 }],
-  ['eleven_v3', new GammaTTS({ apiKey, voiceId: 'v' }), { modelId: 'eleven_v3' }],
+  ['chunkLengthSchedule', new GammaTTS({ apiKey, voiceId: 'v' }), { chunkLengthSchedule: [7] }],
   ['region', new KappaTTS({ apiKey, region: 'westeurope', voiceName: 'v' }), { region: 'a/b' }],
   ['leadMs', new PhoneStreamA(), { leadMs: -1 }],
   ['greeting', new AlphaAgent({ apiKey }), { greeting: 7 }],

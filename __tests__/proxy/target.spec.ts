@@ -101,7 +101,9 @@ describe('the routes of the proxy', () => {
   const path = '/v1/text-to-speech/voice/multi-stream-input';
 
   it('are found by path and method', () => {
-    expect(findRoute(routes, path, 'WS')).toMatchObject({ method: 'WS' });
+    for (const found of [path, '/v1/text-to-dialogue/multi-stream-input']) {
+      expect(findRoute(routes, found, 'WS')).toMatchObject({ method: 'WS' });
+    }
     expect(findRoute(routes, path, 'POST')).toMatchObject({ status: 405 });
   });
 

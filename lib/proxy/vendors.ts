@@ -68,6 +68,7 @@ export const elevenlabs: ProxyTarget = {
   routes: [
     '/v1/speech-to-text/realtime',
     '/v1/text-to-speech/{voice}/multi-stream-input',
+    '/v1/text-to-dialogue/multi-stream-input',
     '/v1/convai/conversation',
   ].map((path) => socket(path)),
   tokens: Object.fromEntries(

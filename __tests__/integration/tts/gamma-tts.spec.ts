@@ -23,6 +23,16 @@ describeTTS({
   isCancel: (message) => (message as { close_context?: boolean }).close_context === true,
 });
 
+// What the service has not begun when a context is closed may be dropped: each sentence must be waited for.
+describeTTS({
+  ...{ vendor: 'gamma', service: 'gamma-dialogue', tellsWords: true },
+  voices: {
+    'GammaTTS v4_turbo': voice('pcm_16000', { modelId: 'v4_turbo' }),
+    'GammaTTS v3 ulaw_8000': voice('ulaw_8000', { modelId: 'eleven_v3', stability: 0.5, language: 'en' }),
+  },
+  isCancel: (message) => (message as { close_context?: boolean }).close_context === true,
+});
+
 describe('GammaTTS in the sandbox', () => {
   let sandbox: Sandbox;
   let tts: GammaTTS;
@@ -105,11 +115,41 @@ describe('GammaTTS in the sandbox', () => {
     expect([refusals(), sandbox.records('gamma-tts').length]).toEqual([[], 1]);
   });
 
-  it('says that there is no such voice', async () => {
-    tts.updateConfig({ voiceId: 'nobody' });
+  it('changes over to the other socket with the model, and back', async () => {
     await tts.initialize();
-    await expect(speak('Hello.')).rejects.toMatchObject({ code: 'not_found', provider: 'GammaTTS' });
+    expect(await speak('One.')).toBe('One.');
+    tts.updateConfig({ modelId: 'v4' });
+    expect(await speak('Two.', 'Three.')).toBe('Two. Three.');
+    tts.updateConfig({ modelId: 'flash_v2_5' });
+    expect(await speak('Four.')).toBe('Four.');
+    expect([refusals(), sandbox.records('gamma-tts').length, sandbox.records('gamma-dialogue').length]).toEqual([
+      ...[[], 2, 1],
+    ]);
   });
+
+  it('interrupts a dialogue that is ending, without a message to it', async () => {
+    const live = await startSandbox({ realtimeFactor: 10 });
+    try {
+      tts.updateConfig({ modelId: 'v4_turbo', endpoint: live.endpoints.gamma });
+      await tts.initialize();
+      const answer = tts.speak(from(['Well, let me see.'])).subscribe();
+      const records = (): string => JSON.stringify(live.records('gamma-dialogue'));
+      await until(() => records().includes('close_context'));
+      answer.unsubscribe();
+      expect(await speak('Hm.')).toBe('Hm.');
+      expect(live.records('gamma-dialogue')).toMatchObject([{ refusal: undefined }]);
+    } finally {
+      await live.close();
+    }
+  });
+
+  for (const modelId of ['flash_v2_5', 'v4_turbo']) {
+    it(`says that there is no such voice for ${modelId}`, async () => {
+      tts.updateConfig({ voiceId: 'nobody', modelId });
+      await tts.initialize();
+      await expect(speak('Hello.')).rejects.toMatchObject({ code: 'not_found', provider: 'GammaTTS' });
+    });
+  }
 
   it('presents a single-use token', async () => {
     const response = await fetch(`${sandbox.endpoints.gamma}/v1/single-use-token/tts_websocket`, {

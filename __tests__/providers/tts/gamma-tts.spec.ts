@@ -1,6 +1,7 @@
 /** Slow: each fault is tried on a real server, and tried again after a real wait. */
 import { from, lastValueFrom, Subject, toArray } from 'rxjs';
 import type { AudioChunk } from '../../../lib/audio/types.ts';
+import { createLogger } from '../../../lib/core/logger.ts';
 import { encodeBase64 } from '../../../lib/core/base64.ts';
 import { GammaTTS, type GammaTTSConfig, type GammaTTSFormat } from '../../../lib/providers/tts/gamma-tts.ts';
 import { bytesOf, failureOf, listenTo } from './fixture.ts';
@@ -14,6 +15,18 @@ interface Message {
   readonly context_id: string;
   readonly close_context?: boolean;
   readonly flush?: boolean;
+}
+
+interface Dialogue {
+  readonly context_id: string;
+  readonly inputs?: readonly { readonly text: string }[];
+  readonly close_context?: boolean;
+}
+
+interface Characters {
+  readonly chars: readonly string[];
+  readonly charStartTimesMs: readonly number[];
+  readonly charDurationsMs: readonly number[];
 }
 
 const alignment = (text: string, startMs: number = 0): object => ({
@@ -200,7 +213,6 @@ describe('GammaTTS', () => {
     [{ seed: 1.5 }, 'seed must be a whole number from 0 to 4294967295, not 1.5'],
     [{ chunkLengthSchedule: [40] }, 'chunkLengthSchedule must contain whole numbers from 50 to 500'],
     [{ chunkLengthSchedule: [50.5] }, 'chunkLengthSchedule must contain whole numbers from 50 to 500'],
-    [{ modelId: 'eleven_v3' }, 'eleven_v3 is not available over WebSocket: set modelId to eleven_flash_v2_5'],
   ];
   for (const [config, message] of wrong) {
     it(`refuses at initialize(): ${message}`, async () => {
@@ -459,6 +471,129 @@ describe('GammaTTS', () => {
     await done;
     await until(() => service.last.received.length === 5);
     expect(story(service.last)[4]).toEqual({ close_context: true });
+  });
+
+  describe('with a model that speaks dialogue', () => {
+    /** The service, which answers each piece. */
+    const answerDialogue = (connection: Connection, message: unknown): void => {
+      const { context_id, inputs = [], close_context: isEnd } = message as Dialogue;
+      for (const { text } of inputs) {
+        const { chars, charStartTimesMs: starts, charDurationsMs: durations } = alignment(text) as Characters;
+        connection.send({
+          ...{ context_id, audio: audio(text.length * 320) },
+          alignment: { chars, char_start_times_ms: starts, char_durations_ms: durations },
+        });
+        connection.send({ context_id, is_final_audio_for_turn: true });
+      }
+      if (isEnd) connection.send({ context_id, is_final: true });
+    };
+
+    it('registers its voice, flushes each sentence, and ends a context that was spoken', async () => {
+      const { service, speak, heard } = await start({ modelId: 'v4_turbo' }, answerDialogue);
+      await speak('Hi there.', 'Bye.');
+      const { last } = service;
+      expect(`${last.url.pathname}${last.url.search}`).toBe(
+        '/v1/text-to-dialogue/multi-stream-input?model_id=eleven_v4_turbo&output_format=pcm_16000&sync_alignment=true',
+      );
+      const { context_id: utt } = last.received[0] as Message;
+      expect(last.received).toEqual([
+        { context_id: utt, voices: [voiceId] },
+        { context_id: utt, inputs: [{ text: 'Hi there. ', voice_id: voiceId }], flush: true },
+        { context_id: utt, inputs: [{ text: 'Bye. ', voice_id: voiceId }], flush: true },
+        { context_id: utt, close_context: true },
+      ]);
+      // The times of a piece count from its own beginning.
+      expect(heard.words.map(({ text, startMs, endMs }) => [text, startMs, endMs])).toEqual([
+        ['Hi', 0, 20],
+        ['there.', 30, 90],
+        ['Bye.', 100, 140],
+      ]);
+    });
+
+    const models: readonly (readonly [string, string, number])[] = [
+      ['v4', 'eleven_v4', 10_000],
+      ['v4_turbo', 'eleven_v4_turbo', 10_000],
+      ['v3', 'eleven_v3', 5_000],
+      ['eleven_v3_conversational', 'eleven_v3_conversational', 5_000],
+    ];
+    for (const [modelId, name, length] of models) {
+      it(`knows ${modelId}`, async () => {
+        const { service, tts, connected } = await start({ modelId });
+        await connected();
+        const { pathname, searchParams } = service.last.url;
+        expect([pathname.split('/')[2], searchParams.get('model_id'), tts.maxTextLength]).toEqual([
+          ...['text-to-dialogue', name, length],
+        ]);
+      });
+    }
+
+    it('sends what dialogue has words for, and says of the rest that it has none', async () => {
+      const lines: string[] = [];
+      const write = (line: unknown): void => void lines.push(String(line));
+      const logger = createLogger({ debug: () => undefined, info: () => undefined, warn: write, error: write });
+      service = await serveVoice(answerDialogue);
+      tts = new GammaTTS(
+        {
+          ...{ voiceId, apiKey: key, endpoint: service.endpoint, modelId: 'v3' },
+          ...{ stability: 0.3, similarityBoost: 1, style: 1, useSpeakerBoost: true, speed: 1 },
+          ...{ autoMode: false, chunkLengthSchedule: [50], inactivityTimeout: 20, enableSsmlParsing: true },
+          ...{ language: 'fr', applyTextNormalization: 'on', enableLogging: false, seed: 7 },
+          ...{ pronunciationDictionaries: [{ id: 'd', versionId: 'v' }], extraBody: { extra: 1 } },
+        },
+        logger,
+      );
+      await tts.initialize();
+      await lastValueFrom(tts.speak(from(['Hi.'])).pipe(toArray()));
+      expect(Object.fromEntries(service.last.url.searchParams)).toEqual({
+        ...{ model_id: 'eleven_v3', output_format: 'pcm_16000', sync_alignment: 'true', language_code: 'fr' },
+        ...{ apply_text_normalization: 'on', enable_logging: 'false', seed: '7' },
+      });
+      expect(story(service.last)[0]).toEqual({
+        ...{ voices: [voiceId], voice_settings: { stability: 0.3 }, extra: 1 },
+        pronunciation_dictionary_locators: [{ pronunciation_dictionary_id: 'd', version_id: 'v' }],
+      });
+      expect(lines).toEqual(
+        [
+          ...['similarityBoost', 'style', 'useSpeakerBoost', 'speed'],
+          ...['autoMode', 'chunkLengthSchedule', 'inactivityTimeout', 'enableSsmlParsing'],
+        ].map((name) => `[rxvoice] GammaTTS: ${name} is not supported by eleven_v3, and was not sent`),
+      );
+    });
+
+    it('says nothing of a setting that the model has', async () => {
+      const lines: string[] = [];
+      const write = (line: unknown): void => void lines.push(String(line));
+      const logger = createLogger({ debug: () => undefined, info: () => undefined, warn: write, error: write });
+      service = await serveVoice();
+      tts = new GammaTTS({ voiceId, apiKey: key, endpoint: service.endpoint, modelId: 'flash_v2_5', speed: 1 }, logger);
+      await tts.initialize();
+      expect(lines).toEqual([]);
+    });
+
+    it('asks for no normalization that dialogue does not know', async () => {
+      const { service, connected } = await start({ modelId: 'v4', applyTextNormalization: 'auto' });
+      await connected();
+      expect(service.last.url.searchParams.get('apply_text_normalization')).toBeNull();
+    });
+
+    it('waits with another utterance where the service has too many', async () => {
+      const { speak, service } = await start({ modelId: 'v4' }, (connection, received) => {
+        if (!(received as Dialogue).inputs) return;
+        connection.send({ message: 'too many', error: 'too_many_contexts', code: 1008 });
+        connection.close(1008);
+      });
+      const error = await failureOf(speak('Hi.'));
+      expect([error.code, error.recoverable, service.connections.length]).toEqual(['rate_limited', true, 2]);
+    });
+
+    it('needs no other connection for another voice', async () => {
+      const { service, speak, tts } = await start({ modelId: 'v4' }, answerDialogue);
+      await speak('One.');
+      tts.updateConfig({ voiceId: 'another' });
+      await speak('Two.');
+      expect(service.connections).toHaveLength(1);
+      expect(story(service.last)[3]).toEqual({ voices: ['another'] });
+    });
   });
 
   it('stands at the vendor’s address by default, and takes as much text as the model', () => {

@@ -1,4 +1,4 @@
-import { of, Subject } from 'rxjs';
+import { concat, NEVER, of, Subject } from 'rxjs';
 import { AlphaTTS } from '../../../lib/providers/tts/alpha-tts.ts';
 import { GammaTTS } from '../../../lib/providers/tts/gamma-tts.ts';
 import { PiTTS } from '../../../lib/providers/tts/pi-tts.ts';
@@ -105,6 +105,35 @@ describe('Voices on sockets', () => {
       await dispose();
     });
   }
+
+  it('GammaTTS keeps a dialogue open while its text pauses, and says nothing to a connection without one', async () => {
+    const clock = new TestClock();
+    const tts = new FakedGammaTTS({ apiKey: 'a-key', voiceId: 'v', modelId: 'v4_turbo', scheduler: clock });
+    await tts.initialize();
+    await settle();
+    const { last } = tts.sockets;
+    last.accept();
+    const pass = async (seconds: number): Promise<void> => {
+      for (let count = 0; count < seconds; count++) {
+        last.pong();
+        await clock.advance(1_000);
+      }
+    };
+    await pass(15);
+    expect(last.texts).toEqual([]);
+    const utterance = tts.speak(concat(of('One.'), NEVER)).subscribe();
+    await clock.advance(0);
+    const [opening = '{}'] = last.texts;
+    const { context_id } = JSON.parse(opening) as { context_id: string };
+    last.say({ context_id, audio });
+    last.say({ context_id, is_final_audio_for_turn: true });
+    await pass(15);
+    expect(JSON.parse(last.texts.at(-1) ?? '{}')).toEqual({ context_id, keep_alive: true });
+    utterance.unsubscribe();
+    const disposed = tts.dispose();
+    await clock.advance(10_000);
+    await disposed;
+  });
 
   it('PiTTS counts another maxBufferDelayMs at once: no audio is due while the service collects text', async () => {
     const clock = new TestClock();

@@ -62,6 +62,18 @@ const subjects = {
       { isFinal: true, contextId },
     ],
   },
+  'GammaTTS in dialogue': {
+    make: (scheduler: TestClock) => new FakedGammaTTS({ apiKey: 'a-key', voiceId: 'v', modelId: 'v4', scheduler }),
+    session: (context_id: string): readonly Message[] => [
+      {
+        ...{ audio, context_id, normalized_alignment: null },
+        alignment: { chars: ['H', 'i'], char_start_times_ms: [0, 0.1], char_durations_ms: [0.1, 0.1] },
+      },
+      { is_final_audio_for_turn: true, context_id },
+      { message: 'm', error: 'too_many_contexts', code: 1008 },
+      { is_final: true, context_id },
+    ],
+  },
   PiTTS: {
     make: (scheduler: TestClock) => new FakedPiTTS({ apiKey: 'a-key', voiceId: 'v', scheduler }),
     session: (context_id: string): readonly Message[] => [

@@ -4,6 +4,7 @@ import type { VoiceError } from '../../core/errors.ts';
 import { asArray, asNumber, asObject, asString, ownEntry, type WireObject } from '../../core/guard.ts';
 import type { Step } from '../../stream/fold.ts';
 import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
+import { gammaDialogue, locatorsOf } from './gamma-dialogue.ts';
 import type { GammaTTSConfig } from './gamma-tts.ts';
 import { byId } from './sockets/by-id.ts';
 import type { SocketDialect } from './sockets/socket-wire.ts';
@@ -21,6 +22,7 @@ import {
 const errors: Readonly<Record<string, HttpErrorFacts>> = {
   input_timeout_exceeded: { code: 'connection', recoverable: true },
   max_active_conversations: { code: 'rate_limited', recoverable: true },
+  too_many_contexts: { code: 'rate_limited', recoverable: true },
   too_many_concurrent_requests: { code: 'rate_limited', recoverable: true },
   system_busy: { code: 'overloaded', recoverable: true },
   invalid_input_message: { code: 'protocol', recoverable: false },
@@ -63,10 +65,7 @@ function voiceOf(config: GammaTTSConfig): ContextVoice {
     text: ' ',
     voice_settings: Object.values(settings).some((value) => value !== undefined) ? settings : undefined,
     generation_config: chunkLengthSchedule && { chunk_length_schedule: chunkLengthSchedule },
-    pronunciation_dictionary_locators: config.pronunciationDictionaries?.map(({ id, versionId }) => ({
-      pronunciation_dictionary_id: id,
-      version_id: versionId,
-    })),
+    pronunciation_dictionary_locators: locatorsOf(config),
     ...config.extraBody,
   };
   return (id) => {
@@ -119,7 +118,7 @@ function hear({ words, audioBytes }: Heard, message: WireObject, { format }: Rea
 /** A day, in milliseconds: no valid time is later. */
 const latestMs = 86_400_000;
 
-/** The vendor's documentation and its clients disagree on the names. */
+/** The vendor's documentation and its clients disagree on the names; dialogue has others. */
 function timesOf(alignment: WireObject | undefined): CharacterTimes | undefined {
   if (!alignment) return undefined;
   const numbers = (...keys: readonly string[]): number[] =>
@@ -128,13 +127,38 @@ function timesOf(alignment: WireObject | undefined): CharacterTimes | undefined 
     );
   return {
     characters: asArray(alignment['chars']).map((character) => asString(character) ?? ''),
-    startMs: numbers('charStartTimesMs', 'charsStartTimesMs'),
-    durationMs: numbers('charDurationsMs', 'charsDurationsMs'),
+    startMs: numbers('charStartTimesMs', 'charsStartTimesMs', 'char_start_times_ms'),
+    durationMs: numbers('charDurationsMs', 'charsDurationsMs', 'char_durations_ms'),
   };
 }
 
-/** How ElevenLabs is spoken with; `modelOf` is the service's name of the configured model. */
-export const gammaDialect = (modelOf: (config: GammaTTSConfig) => string): SocketDialect<GammaTTSConfig, Heard> => ({
+/** What both sockets of ElevenLabs say and mean. */
+const common = {
+  farewell: ['{"close_socket":true}'],
+  start: { words: noCharacters, audioBytes: 0 },
+  typeOf: (message) => {
+    if (errorWord(message) !== undefined) return 'error';
+    return message['is_final_audio_for_turn'] === true ? 'spoken' : 'speech';
+  },
+  read: {
+    speech: hear,
+    spoken: (state) => [state, { type: 'spoken' }],
+    error: (state, message, { errors }) => {
+      const error = errorOf(message, errors);
+      return error ? [state, { type: 'error', error }] : [state];
+    },
+  },
+  // Its error name is more specific than the status.
+  errorOf: factsOf,
+  // Without a reason, a message before it may have told.
+  closeError: ({ reason, code }, { refusal }) =>
+    reason ? refusal({ error: reason, code }, { status: code }) : undefined,
+} satisfies Partial<SocketDialect<GammaTTSConfig, Heard>>;
+
+/** How the models of text-to-speech are spoken with. */
+const gammaSpeech = (
+  modelOf: (config: GammaTTSConfig) => string,
+): Pick<SocketDialect<GammaTTSConfig, unknown>, 'address' | 'attribution' | 'voice' | 'keepAlive'> => ({
   address: (config) => ({
     path: `/v1/text-to-speech/${encodeURIComponent(config.voiceId)}/multi-stream-input`,
     query: {
@@ -161,19 +185,16 @@ export const gammaDialect = (modelOf: (config: GammaTTSConfig) => string): Socke
     }),
   voice: voiceOf,
   keepAlive: (id) => JSON.stringify({ text: '', context_id: id }),
-  farewell: ['{"close_socket":true}'],
-  start: { words: noCharacters, audioBytes: 0 },
-  typeOf: (message) => (errorWord(message) === undefined ? 'speech' : 'error'),
-  read: {
-    speech: hear,
-    error: (state, message, { errors }) => {
-      const error = errorOf(message, errors);
-      return error ? [state, { type: 'error', error }] : [state];
-    },
-  },
-  // Its error name is more specific than the status.
-  errorOf: factsOf,
-  // Without a reason, a message before it may have told.
-  closeError: ({ reason, code }, { refusal }) =>
-    reason ? refusal({ error: reason, code }, { status: code }) : undefined,
 });
+
+/** How ElevenLabs is spoken with. */
+export const gammaDialects = (models: {
+  /** The service's name of the configured model. */
+  readonly modelOf: (config: GammaTTSConfig) => string;
+  /** Whether it speaks dialogue only. */
+  readonly isDialogue: (config: GammaTTSConfig) => boolean;
+}): ((config: GammaTTSConfig) => SocketDialect<GammaTTSConfig, Heard>) => {
+  const speech = { ...common, ...gammaSpeech(models.modelOf) };
+  const dialogue = { ...common, ...gammaDialogue(models.modelOf) };
+  return (config) => (models.isDialogue(config) ? dialogue : speech);
+};

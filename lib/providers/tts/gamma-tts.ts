@@ -9,7 +9,17 @@ import { RemoteTTS } from './remote-tts.ts';
 import type { TTSConfig } from './voice-service.ts';
 
 /** A model of {@link GammaTTS}, with or without `eleven_`; others are passed through. */
-export type GammaTTSModel = 'turbo_v2_5' | 'turbo_v2' | 'multilingual_v2' | 'flash_v2_5' | 'flash_v2' | (string & {});
+export type GammaTTSModel =
+  | 'turbo_v2_5'
+  | 'turbo_v2'
+  | 'multilingual_v2'
+  | 'flash_v2_5'
+  | 'flash_v2'
+  | 'v4_turbo'
+  | 'v4'
+  | 'v3_conversational'
+  | 'v3'
+  | (string & {});
 
 /** A format of {@link GammaTTS}, mono: encoding, sample rate in Hz, and kbit/s if compressed. */
 export type GammaTTSFormat =
@@ -34,7 +44,7 @@ export interface GammaTTSConfig extends TTSConfig {
   readonly extraBody?: Readonly<Record<string, unknown>>;
   /** The id of a voice, including cloned ones. Required. */
   readonly voiceId: string;
-  /** Default: `eleven_turbo_v2_5`. The vendor recommends `flash_v2_5`, which answers sooner. */
+  /** Default: `eleven_turbo_v2_5`. The vendor recommends `flash_v2_5`, which answers sooner; `v4_turbo` is more expressive. */
   readonly modelId?: GammaTTSModel;
   /** 0 to 1: higher is more even, lower more lively. Default: the voice's; 0.5 with `similarityBoost`. */
   readonly stability?: number;
@@ -48,7 +58,7 @@ export interface GammaTTSConfig extends TTSConfig {
   readonly speed?: number;
   /** Default: `pcm_16000`. A pipeline needs `pcm_…`, `ulaw_8000` or `alaw_8000`, which also stream. */
   readonly outputFormat?: GammaTTSFormat;
-  /** ISO 639-1. `turbo_v2_5` and `flash_v2_5` only: others reject it. Default: that of the text. */
+  /** ISO 639-1. `turbo_v2`, `flash_v2` and `multilingual_v2` reject it. Default: that of the text. */
   readonly language?: string;
   /** Synthesizes each piece of text at once. Default: true, unless `chunkLengthSchedule` is set. */
   readonly autoMode?: boolean;
@@ -88,11 +98,24 @@ const textLimits: Readonly<Record<string, number>> = {
   eleven_flash_v2_5: 40_000,
   eleven_turbo_v2: 30_000,
   eleven_flash_v2: 30_000,
+  eleven_v3: 5_000,
+  eleven_v3_conversational: 5_000,
 };
 
 function modelOf({ modelId = 'eleven_turbo_v2_5' }: GammaTTSConfig): string {
-  return /^(turbo|flash|multilingual|v3)/.test(modelId) ? `eleven_${modelId}` : modelId;
+  return /^(turbo|flash|multilingual|v\d)/.test(modelId) ? `eleven_${modelId}` : modelId;
 }
+
+/** Whether a model is only served as dialogue. Source: elevenlabs.io/docs/eleven-api/guides/how-to/websockets/tts-vs-ttd-websockets. */
+function isDialogue(config: GammaTTSConfig): boolean {
+  return /^eleven_v[34](_|$)/.test(modelOf(config));
+}
+
+/** What dialogue has no word for. */
+const speechOnly = [
+  ...(['similarityBoost', 'style', 'useSpeakerBoost', 'speed'] as const),
+  ...(['autoMode', 'chunkLengthSchedule', 'inactivityTimeout', 'enableSsmlParsing'] as const),
+];
 
 const part = { min: 0, max: 1 };
 
@@ -112,13 +135,14 @@ const wire: LateSocketWire<GammaTTSConfig> = {
     seed: { min: 0, max: 4_294_967_295, integer: true },
   }),
   problem: (config) => {
-    if (modelOf(config).startsWith('eleven_v3')) {
-      return `${modelOf(config)} is not available over WebSocket: set modelId to eleven_flash_v2_5`;
-    }
     const isLength = (length: number): boolean => Number.isInteger(length) && length >= 50 && length <= 500;
     if (config.chunkLengthSchedule?.every(isLength) !== false) return undefined;
     return 'chunkLengthSchedule must contain whole numbers from 50 to 500';
   },
+  advice: (config) =>
+    speechOnly
+      .filter((key) => isDialogue(config) && config[key] !== undefined)
+      .map((key) => `${key} is not supported by ${modelOf(config)}, and was not sent`),
   model: modelOf,
   retiring: gammaTTS,
   format: ({ outputFormat = 'pcm_16000' }) => {
@@ -133,7 +157,10 @@ const wire: LateSocketWire<GammaTTSConfig> = {
     if (key.startsWith('sutkn_')) return { query };
     return { headers: { 'xi-api-key': key }, ...(typeof apiKey === 'function' && { query }) };
   },
-  load: async (name) => (await new OnDemand(name, () => import('./gamma-dialect.ts')).load()).gammaDialect(modelOf),
+  load: async (name) => {
+    const { gammaDialects } = await new OnDemand(name, () => import('./gamma-dialect.ts')).load();
+    return gammaDialects({ modelOf, isDialogue });
+  },
 };
 
 /**
@@ -143,6 +170,9 @@ const wire: LateSocketWire<GammaTTSConfig> = {
  *
  * One connection speaks all utterances, at most five at once, each in its own context. The service reports when each
  * character sounds, so `words$` has real times.
+ *
+ * The v3 and v4 models speak over `/v1/text-to-dialogue/multi-stream-input`:
+ * https://elevenlabs.io/docs/api-reference/text-to-dialogue/ttd-multi-websocket
  */
 export class GammaTTS extends RemoteTTS<GammaTTSConfig> {
   constructor(config: GammaTTSConfig, logger?: Logger) {

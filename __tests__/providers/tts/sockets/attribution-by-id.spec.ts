@@ -2,7 +2,7 @@ import { of, Subject, Subscription, type Observable } from 'rxjs';
 import { VoiceError } from '../../../../lib/core/errors.ts';
 import { asNumber, asObject, asObjects, asString } from '../../../../lib/core/guard.ts';
 import { byId, type ContextConnection } from '../../../../lib/providers/tts/sockets/by-id.ts';
-import type { ReadEffect, SpeechWire } from '../../../../lib/providers/tts/sockets/speech-wire.ts';
+import type { ContextMessages, ReadEffect, SpeechWire } from '../../../../lib/providers/tts/sockets/speech-wire.ts';
 import {
   VoiceConnection,
   type VoiceConnectionOptions,
@@ -24,10 +24,12 @@ interface Heard {
 }
 
 /** What the tests change of the service. */
-type Changes = Partial<ContextConnection> & Pick<SpeechWire<undefined>, 'keepAlive'>;
+type Changes = Partial<ContextConnection> &
+  Pick<SpeechWire<undefined>, 'keepAlive'> &
+  Pick<ContextMessages, 'endsForGood'>;
 
 /** A wire as simple as can be: `0:open`, `0:say:Hello. `, `0:end`, `0:cancel`; ids count from 0 for each test. */
-function given({ keepAlive, ...changes }: Changes = {}) {
+function given({ keepAlive, endsForGood = false, ...changes }: Changes = {}) {
   const clock = new TestClock();
   const sockets = new FakeSockets({ pings: false });
   const reports: VoiceError[] = [];
@@ -42,13 +44,14 @@ function given({ keepAlive, ...changes }: Changes = {}) {
         state,
         { type: 'error', error: new VoiceError('refused', { code: 'server', ...asObject(error) }) },
       ],
-      speech: (state, { audio, words, done }) => [
+      speech: (state, { audio, words, spoken, done }) => [
         state,
         ...asObjects(words).map((word): ReadEffect => ({
           ...{ type: 'word', text: asString(word['text']) ?? '' },
           ...{ startMs: asNumber(word['startMs']) ?? 0, endMs: asNumber(word['endMs']) ?? 0 },
         })),
         ...(asNumber(audio) === undefined ? [] : [{ type: 'audio' as const, data: ms(asNumber(audio) ?? 0) }]),
+        ...(spoken === true ? [{ type: 'spoken' as const }] : []),
         ...(done === true ? [{ type: 'end' as const }] : []),
       ],
     },
@@ -76,6 +79,7 @@ function given({ keepAlive, ...changes }: Changes = {}) {
             say: (text) => `${name}:say:${text}`,
             ending: [`${name}:end`],
             cancel: `${name}:cancel`,
+            endsForGood,
           };
         },
       };
@@ -553,5 +557,67 @@ describe('Attribution by id: the connection', () => {
     sockets.last.drop(1000);
     await ended;
     expect([sockets.live, clock.pending]).toEqual([0, 0]);
+  });
+});
+
+describe('Attribution by id: a service that answers each piece', () => {
+  const answersPieces = true;
+
+  it('is told of the end of a text when it has answered all of it, so that it drops nothing', async () => {
+    const { speak, say, sent } = await warmed({ answersPieces });
+    const heard = speak(of('One.', 'Two.'));
+    say({ id: 0, audio: 100 }, { id: 0, spoken: true }, { id: 0, audio: 50 });
+    expect(sent().at(-1)).toBe('0:say:Two. ');
+    say({ id: 0, spoken: true });
+    expect([sent().at(-1), heard.done]).toEqual(['0:end', false]);
+    say({ id: 0, done: true });
+    expect([heard.story, heard.done]).toEqual([[100, 50, '[One. Two.]'], true]);
+  });
+
+  it('is told of it at once when nothing is left to answer', async () => {
+    const { speak, say, sent } = await warmed({ answersPieces });
+    const text$ = new Subject<string>();
+    speak(text$);
+    text$.next('One.');
+    say({ id: 0, audio: 100 }, { id: 0, spoken: true });
+    text$.complete();
+    expect(sent().at(-1)).toBe('0:end');
+  });
+
+  it('has as long for a piece after a pause as for the first', async () => {
+    const { speak, say, sockets, clock } = await warmed({ answersPieces });
+    const text$ = new Subject<string>();
+    const heard = speak(text$);
+    text$.next('One.');
+    say({ id: 0, audio: 100 }, { id: 0, spoken: true });
+    await clock.advance(20_000);
+    text$.next('Two.');
+    await clock.advance(4_999);
+    expect(sockets.all).toHaveLength(1);
+    // It stays away.
+    await clock.advance(1);
+    expect([sockets.all[0]?.terminated, heard.error]).toEqual([true, undefined]);
+  });
+
+  it('speaks nothing twice when the answer to what was heard never comes', async () => {
+    const { speak, say, accept, sent, clock } = await warmed({ answersPieces });
+    const heard = speak(of('One.'));
+    say({ id: 0, words: [word('One.', 0, 100)], audio: 100 });
+    await clock.advance(5_000);
+    await clock.advance(1_000);
+    await accept();
+    expect([heard.story, heard.done, heard.error]).toEqual([[100, 'One.@0', '[One.]'], true, undefined]);
+    expect(sent()).toEqual([]);
+  });
+
+  it('gets no message to a context that is ending, where that would close the connection', async () => {
+    const { speak, say, sent } = await warmed({ answersPieces, endsForGood: true });
+    const heard = speak(of('One.'));
+    say({ id: 0, audio: 100 }, { id: 0, spoken: true });
+    heard.subscription.unsubscribe();
+    expect(sent().at(-1)).toBe('0:end');
+    const other = speak(of('Two.'));
+    other.subscription.unsubscribe();
+    expect(sent().slice(-2)).toEqual(['1:say:Two. ', '1:cancel']);
   });
 });

@@ -10,10 +10,11 @@ import {
   send,
   synthesisOf,
   type Attribution,
+  type Context,
   type SpeechStep,
   type Synthesis,
 } from './speech-step.ts';
-import { hearWord, isBegun, isHeard } from './spoken-text.ts';
+import { hearWord, isBegun, isHeard, type SpokenText } from './spoken-text.ts';
 
 /** A service that takes texts in contexts. */
 export interface ContextConnection {
@@ -25,6 +26,8 @@ export interface ContextConnection {
   readonly endsCancelled: boolean;
   /** Whether each piece of text is synthesized at once; otherwise the service may wait for more. May change. */
   readonly speaksAtOnce: boolean;
+  /** Whether the service says of each piece when it was spoken; only then may its context end. Default: false. */
+  readonly answersPieces?: boolean;
   /** Milliseconds after which a context that has spoken all its text accepts no more. Default: never. */
   readonly expiresMs?: number;
 }
@@ -37,17 +40,21 @@ const toleranceMs = 50;
 
 /** One connection speaks any number of texts, each in a context whose id the service's messages carry. */
 export function byId(rules: ContextConnection): Attribution {
-  const { contextOf, endsCancelled, expiresMs = Infinity } = rules;
+  const { contextOf, endsCancelled, answersPieces = false, expiresMs = Infinity } = rules;
+
+  /** Whether an answer to a piece is pending. */
+  const isAwaited = ({ answered }: Context, { said, from }: SpokenText): boolean =>
+    answersPieces && answered < said - from;
 
   const say = (step: SpeechStep, key: number): void => {
     const { text, context, isEnded = false } = synthesisOf(step, key) ?? {};
     if (!text || !context) return;
     const piece = nextPiece(text);
     if (piece !== undefined) {
-      if (!isBegun(text)) change(step, key, { quietSince: step.at });
+      if (!isBegun(text) || (answersPieces && !isAwaited(context, text))) change(step, key, { quietSince: step.at });
       sayPiece(step, key, context, text, piece);
       say(step, key);
-    } else if (isEnded && !context.isEnding) {
+    } else if (isEnded && !context.isEnding && !isAwaited(context, text)) {
       context.messages.ending?.forEach((data) => send(step, data));
       change(step, key, { context: { ...context, isEnding: true }, quietSince: step.at });
     }
@@ -67,6 +74,10 @@ export function byId(rules: ContextConnection): Attribution {
       if (effect.type === 'word' && context && Number.isFinite(effect.startMs) && Number.isFinite(effect.endMs)) {
         changeContext(step, key, { words: [...context.words, effect] });
       }
+      if (effect.type === 'spoken' && context) {
+        changeContext(step, key, { answered: context.answered + 1 });
+        say(step, key);
+      }
       if (effect.type !== 'end' || !context) return;
       tellWords(step, key, Infinity);
       const { text } = synthesisOf(step, key) ?? {};
@@ -77,7 +88,8 @@ export function byId(rules: ContextConnection): Attribution {
       const synthesis = synthesisOf(step, key);
       if (synthesis) tellWords(step, key, soundedMs(synthesis));
     },
-    isDue: ({ isEnding, audioBytes }, text) => isEnding || (rules.speaksAtOnce && isBegun(text) && audioBytes === 0),
+    isDue: (context, text) =>
+      context.isEnding || isAwaited(context, text) || (rules.speaksAtOnce && isBegun(text) && context.audioBytes === 0),
     hasExpired: ({ context, text, quietSince }, at) =>
       context !== undefined &&
       context.audioBytes > 0 &&

@@ -131,7 +131,12 @@ class SocketSpeaker<C extends TTSConfig, S> implements Speaker {
     const code = new OnDemand(name, () => import('./voice-sockets.ts'));
     const [{ VoiceSockets }, dialect] = await Promise.all([code.load(), 'load' in wire ? wire.load(name) : wire]);
     signal.throwIfAborted();
-    this.#sockets = new VoiceSockets({ ...wire, ...dialect }, this.#host, (event) => this.#connection$.next(event));
+    const dialectOf = typeof dialect === 'function' ? dialect : () => dialect;
+    this.#sockets = new VoiceSockets(
+      (config) => ({ ...wire, ...dialectOf(config) }),
+      this.#host,
+      (event) => this.#connection$.next(event),
+    );
     this.#speaking = this.#drafts$
       .pipe(concatMap((draft) => this.#speakDraft(draft)))
       .subscribe({ error: () => undefined });

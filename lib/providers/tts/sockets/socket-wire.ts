@@ -25,8 +25,11 @@ export interface SocketDialect<C, S> extends VoiceErrors<C>, SpeechWire<S> {
 /** A text-to-speech service on a WebSocket. */
 export interface SocketWire<C, S> extends VoiceService<C>, SocketDialect<C, S> {}
 
+/** A service's dialect, or the one of each configuration: a connection keeps that which it was opened with. */
+export type DialectOf<C> = SocketDialect<C, unknown> | ((config: C) => SocketDialect<C, unknown>);
+
 /** A service whose dialect is code that a page loads when it is needed. */
 export interface LateSocketWire<C> extends VoiceService<C> {
   /** Loads it; awaited by `initialize()`. */
-  load(this: void, name: string): Promise<SocketDialect<C, unknown>>;
+  load(this: void, name: string): Promise<DialectOf<C>>;
 }

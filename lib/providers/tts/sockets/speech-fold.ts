@@ -162,7 +162,7 @@ function enter(step: SpeechStep, { key, voice }: Synthesis): boolean {
   messages.opening?.forEach((data) => send(step, data));
   update(step, { contexts: state.contexts + 1 });
   change(step, key, {
-    context: { id, messages, state: wire.start, audioBytes: 0, words: [], flushes: [], isEnding: false },
+    context: { id, messages, state: wire.start, audioBytes: 0, words: [], flushes: [], answered: 0, isEnding: false },
   });
   return true;
 }
@@ -221,6 +221,7 @@ function takeEffect(step: SpeechStep, effect: ReadEffect, key: number | undefine
       break;
     }
     case 'word':
+    case 'spoken':
       if (key !== undefined) attribution.hear(step, key, effect);
       break;
     case 'end':
@@ -275,7 +276,7 @@ function silence(step: SpeechStep, key: number): void {
   const { state, at } = step;
   const { context } = synthesisOf(step, key) ?? {};
   if (!context || !state.isUp) return;
-  send(step, context.messages.cancel);
+  if (!context.isEnding || !context.messages.endsForGood) send(step, context.messages.cancel);
   if (lingerMs > 0) update(step, { cancelled: [...state.cancelled, { id: context.id, until: at + lingerMs }] });
 }
 

@@ -34,8 +34,8 @@ export interface Attribution {
   readonly contextOf?: (message: WireObject) => string | undefined;
   /** Sends as much of a text with a context as the service's limits allow: ideally all of it, and its end. */
   say(step: SpeechStep, key: number): void;
-  /** Applies a word or an end to a text's progress. */
-  hear(step: SpeechStep, key: number, effect: Extract<ReadEffect, { readonly type: 'word' | 'end' }>): void;
+  /** Applies a word, an answer or an end to a text's progress. */
+  hear(step: SpeechStep, key: number, effect: Extract<ReadEffect, { readonly type: 'word' | 'spoken' | 'end' }>): void;
   /** Called after a message was fully processed. */
   settle?(step: SpeechStep, key: number): void;
   /** Whether audio is due from the service. */
@@ -82,6 +82,8 @@ export interface Context {
   readonly words: readonly Extract<SpokenEvent, { type: 'word' }>[];
   /** By order: how many pieces had been sent with each unanswered flush. */
   readonly flushes: readonly number[];
+  /** By id: how many pieces the service has said that it has spoken. */
+  readonly answered: number;
   /** By id: the service knows that no more text follows. */
   readonly isEnding: boolean;
 }

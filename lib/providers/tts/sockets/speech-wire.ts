@@ -15,6 +15,8 @@ export type ReadEffect =
   | SpokenEvent
   /** By id: the context is complete. By order: everything before the oldest unanswered flush was spoken. */
   | { readonly type: 'end' }
+  /** By id: the oldest piece of text without this answer was spoken to its end. */
+  | { readonly type: 'spoken' }
   /** By order: everything before the oldest unanswered clear is gone; none of its audio follows. */
   | { readonly type: 'cleared' }
   /** The service has given up the context or, without one, all of them. */
@@ -41,6 +43,8 @@ export interface ContextMessages {
   readonly say: (text: string) => SocketData;
   /** By id: no more text follows, speak the rest. */
   readonly ending?: readonly SocketData[];
+  /** By id: a context that is ending takes no further message, {@link ContextMessages.cancel} included. */
+  readonly endsForGood?: boolean;
   /** Silences the context. */
   readonly cancel: SocketData;
 }
@@ -65,5 +69,5 @@ export interface SpeechWire<S> {
   /** A new context's state. */
   readonly start: S;
   /** Keeps a context open, or the connection if there is none. Default: nothing is sent. */
-  readonly keepAlive?: (id: string | undefined) => SocketData;
+  readonly keepAlive?: (id: string | undefined) => SocketData | undefined;
 }

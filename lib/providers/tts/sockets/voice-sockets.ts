@@ -29,7 +29,7 @@ const reconnect = { maxTries: 3, maxRetryAfterMs: 5_000 };
 
 /** A provider's sockets: opens them as configured, and retires those that no longer fit. */
 export class VoiceSockets<C extends TTSConfig> {
-  readonly #wire: SocketWire<C, unknown>;
+  readonly #wireOf: (config: Readonly<C>) => SocketWire<C, unknown>;
   readonly #host: VoiceHost<C>;
   readonly #errors: WireErrors;
   readonly #onConnection: (event: ConnectionEvent) => void;
@@ -40,16 +40,20 @@ export class VoiceSockets<C extends TTSConfig> {
   /** The configuration that they follow from. */
   #termsOf: Readonly<C> | undefined;
 
-  constructor(wire: SocketWire<C, unknown>, host: VoiceHost<C>, onConnection: (event: ConnectionEvent) => void) {
-    this.#wire = wire;
-    this.#host = withErrorsOf(wire, host);
+  constructor(
+    wireOf: (config: Readonly<C>) => SocketWire<C, unknown>,
+    host: VoiceHost<C>,
+    onConnection: (event: ConnectionEvent) => void,
+  ) {
+    this.#wireOf = wireOf;
+    this.#host = withErrorsOf({ errorOf: (failure, config) => wireOf(config).errorOf?.(failure, config) }, host);
     this.#errors = wireErrors(this.#host);
     this.#onConnection = onConnection;
     const { scheduler = asyncScheduler } = this.#config;
     this.#connections = new VoiceConnections({
       open: () => new VoiceConnection(this.#connectionOptions()),
       closed: ({ session }) => this.#forget(session),
-      capacity: wire.attribution(this.#config, () => this.#config).capacity,
+      capacity: this.#wire.attribution(this.#config, () => this.#config).capacity,
       scheduler,
     });
   }
@@ -90,6 +94,11 @@ export class VoiceSockets<C extends TTSConfig> {
 
   get #config(): Readonly<C> {
     return this.#host.voice.config;
+  }
+
+  /** The wire of the current configuration. */
+  get #wire(): SocketWire<C, unknown> {
+    return this.#wireOf(this.#config);
   }
 
   #url(): URL {
