@@ -109,6 +109,29 @@ describe('ThetaLLM by the Responses API', () => {
     });
   }
 
+  for (const model of [
+    'gpt-5-pro',
+    'gpt-5.4-pro-2026-03-05',
+    'o3-pro',
+    'gpt-5-codex',
+    'gpt-5.1-codex-max',
+    'gpt-5.3-codex',
+  ]) {
+    it(`asks ${model}, which has no chat completions, by the Responses API`, async () => {
+      const llm = new ThetaLLM({ apiKey: 'sandbox-key', endpoint: sandbox.endpoints.theta, model });
+      models.push(llm);
+      await llm.initialize();
+      expect(textOf(await answer(llm, [{ role: 'user', content: 'say yes' }]))).toBe('yes');
+      expect(sandbox.records('theta-llm').map(({ path }) => path)).toEqual(['/responses']);
+    });
+  }
+
+  it('asks as it is told to, though the service refuses it', async () => {
+    const llm = await ready({ model: 'gpt-5-codex', api: 'chat' });
+    await expect(answer(llm, [{ role: 'user', content: 'say yes' }])).rejects.toMatchObject({ code: 'not_found' });
+    expect(sandbox.records('theta-llm').map(({ path }) => path)).toEqual(['/chat/completions']);
+  });
+
   const labelled = [
     ['gpt-5.4-mini', ['commentary', 'final_answer']],
     ['gpt-6-astra', ['commentary', 'final_answer']],

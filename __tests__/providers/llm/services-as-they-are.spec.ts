@@ -12,7 +12,7 @@ import {
   type ServiceName,
   type VendorName,
 } from '../../../samples/sandbox/index.ts';
-import { textMember } from '../../../samples/sandbox/validate.ts';
+import { member, textMember } from '../../../samples/sandbox/validate.ts';
 import { outcomeOf } from './llm-fixture.ts';
 
 const say = (content: string): Message[] => [{ role: 'user', content }];
@@ -39,7 +39,10 @@ describe('language models as they really are', () => {
   }
   const requests = (service: ServiceName) => sandbox.records(service);
   const efforts = (service: ServiceName): string[] =>
-    requests(service).map((record) => textMember(bodyJson(record), 'reasoning_effort'));
+    requests(service).map((record) => {
+      const body = bodyJson(record);
+      return textMember(body, 'reasoning_effort') || textMember(member(body, 'reasoning'), 'effort');
+    });
 
   it('OmicronLLM: a blocked answer is filtered, not an empty success', async () => {
     const systemPrompt = scripted({ when: 'poem', say: '', finish: 'filtered' });

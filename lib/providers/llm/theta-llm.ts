@@ -13,7 +13,7 @@ export interface ThetaLLMConfig extends ChatConfig {
   /**
    * The vendor's API: `chat` is chat completions, which other vendors imitate; with `responses`, models keep their
    * reasoning while they call tools, and can use the service's own tools. Fixed at construction. Default: `chat`;
-   * `responses` if tools need it.
+   * `responses` if the model or its tools need it.
    */
   readonly api?: 'chat' | 'responses';
   /** Tools that the service runs itself, in its own format, such as `{ type: 'web_search' }`; `responses` only. */
@@ -67,6 +67,9 @@ function refusedFields(model: string, effort: string | undefined): readonly stri
   return [...(isRefused ? ['temperature', 'top_p'] : []), ...(stops ? [] : ['stop'])];
 }
 
+/** Models without chat completions. Source: `ResponsesModel` of the vendor's SDK (openai-node), and its refusals. */
+const responsesOnly = /^(ft:)?(gpt-|o\d)[^:]*-(pro|codex|deep-research)\b/;
+
 const profile: ChatProfile<ThetaLLMConfig> = {
   name: 'ThetaLLM',
   baseUrl: 'https://api.openai.com/v1',
@@ -82,10 +85,11 @@ const profile: ChatProfile<ThetaLLMConfig> = {
   headers: ({ organizationId, projectId }) => ({ 'OpenAI-Organization': organizationId, 'OpenAI-Project': projectId }),
 };
 
-/** The API of a configuration: by chat completions, the service would refuse the tools of some models. */
+/** The API of a configuration: by chat completions, the service would refuse some models, and the tools of others. */
 function apiOf({ api, model = '', reasoningEffort }: Partial<ThetaLLMConfig>): 'chat' | 'responses' {
   const { calls, effort } = familyOf(model) ?? {};
-  return api ?? (calls !== undefined && (reasoningEffort ?? effort) !== 'none' ? 'responses' : 'chat');
+  const isRefused = responsesOnly.test(model) || (calls !== undefined && (reasoningEffort ?? effort) !== 'none');
+  return api ?? (isRefused ? 'responses' : 'chat');
 }
 
 /** The wire of the Responses API; who speaks chat completions does not load it. */
@@ -121,7 +125,7 @@ function responsesWire(): LateModelWire<ThetaLLMConfig> {
 /**
  * OpenAI chat completions, `https://api.openai.com/v1`, https://platform.openai.com/docs/api-reference/chat
  *
- * With `api: 'responses'`, or a model that calls tools only there, it is the Responses API, `/responses`,
+ * With `api: 'responses'`, or a model that answers or calls tools only there, it is the Responses API, `/responses`,
  * https://platform.openai.com/docs/api-reference/responses
  *
  * Reasoning models are asked to reason as little as they can, and are not sent fields that they reject.

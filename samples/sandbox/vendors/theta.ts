@@ -100,6 +100,18 @@ function checkModel(body: Readonly<Record<string, unknown>>): Refusal | undefine
   return undefined;
 }
 
+/** Models without chat completions. Source: `ResponsesModel` of the vendor's SDK, and what the service answers. */
+const responsesOnly = /-(pro|codex|deep-research)(-|$)/;
+
+/** What they take by chat completions. */
+function checkChat(body: Readonly<Record<string, unknown>>): Refusal | undefined {
+  if (responsesOnly.test(baseOf(textMember(body, 'model')))) {
+    const message = 'This model is only supported in v1/responses and not in v1/chat/completions.';
+    return openAiRefusal(404, message, { message, param: 'model' });
+  }
+  return checkModel(body);
+}
+
 /** OpenAI: `https://api.openai.com/v1`, `/chat/completions`, `/responses`, `/audio/speech` and `/realtime`. */
 export const theta: Vendor = chatVendor(
   {
@@ -135,7 +147,7 @@ export const theta: Vendor = chatVendor(
       top_logprobs: integer(0, 20),
       modalities: arrayOf(filled),
     },
-    checkModel,
+    checkModel: checkChat,
     refuse: openAiRefusal,
     everyChunk: (body) => {
       const options = body['stream_options'] as { include_obfuscation?: boolean } | undefined;
