@@ -46,6 +46,7 @@ export class Session {
   #open = true;
   #onText: (text: string) => void = () => undefined;
   #onBytes: (bytes: Uint8Array<ArrayBuffer>) => void = () => undefined;
+  #onPing: () => void = () => undefined;
   #onClose: () => void = () => undefined;
 
   constructor(call: Call, socket: WebSocket, midStreamError: unknown, timers: Timers) {
@@ -55,6 +56,7 @@ export class Session {
     this.#midStreamError = midStreamError;
     socket.binaryType = 'nodebuffer';
     socket.on('message', (data, isBinary) => this.#receive(data as Buffer, isBinary));
+    socket.on('ping', () => this.#onPing());
     socket.on('error', (error) => call.log(`socket error: ${error.message}`));
     socket.on('close', (code, reason) => {
       this.#open = false;
@@ -79,6 +81,11 @@ export class Session {
 
   onBytes(listener: (bytes: Uint8Array<ArrayBuffer>) => void): void {
     this.#onBytes = listener;
+  }
+
+  /** What the protocol itself answers. */
+  onPing(listener: () => void): void {
+    this.#onPing = listener;
   }
 
   onClose(listener: () => void): void {

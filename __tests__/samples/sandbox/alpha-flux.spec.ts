@@ -147,6 +147,17 @@ describe("the sandbox's /v2/listen", () => {
     await impatient.close();
   });
 
+  it('keeps a client of which nothing but pings comes', async () => {
+    const impatient = await startSandbox({ limits: { alphaFluxIdleMs: 60 } });
+    const client = await connect(`${impatient.endpoints.alpha}/v2/listen?${usual}`, ['token', 'sandbox-key']);
+    await client.untilType('Connected');
+    const began = performance.now();
+    while (performance.now() - began < 200) await client.ping();
+    expect(told(client.messages)).toEqual(['Connected']);
+    client.close();
+    await impatient.close();
+  });
+
   it('CloseStream leaves an open turn without an end', async () => {
     const client = await hear(usual, speech(['Unfinished busi']));
     expect(told(client.messages)).toEqual(['Connected', 'StartOfTurn: Unfinished']);

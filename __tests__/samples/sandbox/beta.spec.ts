@@ -90,6 +90,16 @@ describe("the sandbox's AssemblyAI", () => {
     ['more context than it keeps', `${u3}&agent_context=${'a'.repeat(1_751)}`],
     ['a voice focus for another model', `${english}&voice_focus=near-field`],
     ['a parameter of v2', `${u3}&word_boost=["a"]`],
+    ['an encoding of v2', u3.replace('pcm_s16le', 'linear16')],
+    ['an encoding that it cannot decode', u3.replace('pcm_s16le', 'opus')],
+    ['a rate of nothing', u3.replace('16000', '0')],
+    ...Object.entries({
+      ...{ language_code: '', language_detection: 'yes', format_turns: '1', speaker_labels: 'on', max_speakers: '0' },
+      ...{ end_of_turn_confidence_threshold: '1.1', min_turn_silence: '-1', max_turn_silence: '0.5' },
+      ...{ inactivity_timeout: '4', filter_profanity: 'yes', previous_context_n_turns: '101', voice_focus: 'far' },
+      ...{ voice_focus_threshold: '2', domain: 'medical', mode: 'fast', continuous_partials: '1' },
+      ...{ interruption_delay: '1001', session_heartbeat: '1', acknowledge_silence: '1', token: '' },
+    }).map(([name, value]) => [`${name} of "${value}"`, `${u3}&${name}=${value}`] as const),
   ];
   for (const [what, query] of queries) {
     it(`takes the upgrade, and ends with 3006 at ${what}`, async () => {
@@ -107,6 +117,18 @@ describe("the sandbox's AssemblyAI", () => {
     ['a setting that is fixed', { type: 'UpdateConfiguration', speaker_labels: true }, 3006],
     ['more context than it keeps', { type: 'UpdateConfiguration', agent_context: 'a'.repeat(1_751) }, 3006],
     ['a list as text', { type: 'UpdateConfiguration', keyterms_prompt: '["a"]' }, 3006],
+    ...Object.entries({
+      ...{ language_codes: ['en-US'], min_turn_silence: '200', max_turn_silence: -1, vad_threshold: 2, prompt: 1 },
+      ...{ end_of_turn_confidence_threshold: 2, format_turns: 'true', filter_profanity: 1, interruption_delay: 1001 },
+      ...{ session_heartbeat: 'true', acknowledge_silence: 'true' },
+    }).map(
+      ([name, value]) =>
+        [
+          `an update of ${name} to ${JSON.stringify(value)}`,
+          { type: 'UpdateConfiguration', [name]: value },
+          3006,
+        ] as const,
+    ),
   ];
   for (const [what, frame, code] of frames) {
     it(`ends with ${code} at ${what}`, async () => {
@@ -117,6 +139,15 @@ describe("the sandbox's AssemblyAI", () => {
       expect(client.messages.at(-1)).toEqual({ type: 'Error', error_code: code, error: aText });
     });
   }
+
+  it('ends with 3007 at audio that is faster than real time', async () => {
+    const own = await startSandbox({ limits: { betaAheadMs: 500 } });
+    const client = await connect(`${own.endpoints.beta}/v3/ws?${u3}`, [], key);
+    await client.untilType('Begin');
+    for (let second = 0; second < 3; second++) client.sendBytes(new Uint8Array(32_000));
+    expect((await client.closed).code).toBe(3007);
+    await own.close();
+  });
 
   it('grants tokens to who has a key, which open a session by the query', async () => {
     const ask = (query: string, headers: Record<string, string> = key): Promise<Response> =>

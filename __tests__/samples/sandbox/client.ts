@@ -20,6 +20,8 @@ export interface Client {
   readonly closed: Promise<{ code: number; reason: string }>;
   send(message: unknown): void;
   sendBytes(bytes: Uint8Array): void;
+  /** Resolves with the answer. */
+  ping(): Promise<void>;
   /** The first message, past or to come, that satisfies a condition. */
   until(condition: (message: Message) => boolean): Promise<Message>;
   untilType(type: string): Promise<Message>;
@@ -89,6 +91,12 @@ export function connect(
         audio: () => concatBytes(frames),
         send: (message) => socket.send(typeof message === 'string' ? message : JSON.stringify(message)),
         sendBytes: (bytes) => socket.send(bytes),
+        ping: () =>
+          new Promise((answered, failed) => {
+            socket.once('pong', () => answered());
+            void closed.then(() => failed(new Error('the socket closed before the answer came')));
+            socket.ping();
+          }),
         untilType: (type) => until((message) => message['type'] === type),
         close: () => socket.close(1000),
       });

@@ -266,6 +266,8 @@ export const alphaFlux: SocketRoute = {
         const idle = new IdleTimer(session.timers, limits.alphaFluxIdleMs, () =>
           listener.refuse('INACTIVE_CLIENT', `no message for ${limits.alphaFluxIdleMs} ms`, 1011),
         );
+        // They keep it open: the vendor in deepgram/deepgram-python-sdk#649, and livekit/agents#7098.
+        session.onPing(() => idle.touch());
         session.onBytes((bytes) => {
           idle.touch();
           listener.hear(bytes);
