@@ -11,16 +11,24 @@ import {
   fallback,
   GammaTTS,
   type LLMProvider,
+  MuLLM,
   NuLLM,
+  OmicronAgent,
   OmicronLLM,
+  PhiTTS,
   Pipeline,
+  PiTTS,
   type Provider,
   PsiTTS,
+  RhoTTS,
+  TauTTS,
+  ThetaAgent,
   ThetaLLM,
   ThetaRealtimeSTT,
   ThetaTTS,
   type VoiceError,
   type VoiceEvent,
+  XiLLM,
 } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
 
@@ -40,6 +48,15 @@ const create = {
   PsiTTS: (config: Config) => new PsiTTS(config),
   ChiTTS: (config: Config) => new ChiTTS({ ...config, voiceId: 'v' }),
   DeltaSTT: (config: Config) => new DeltaSTT(config),
+  MuLLM: ({ model = 'claude-sonnet-5-5', ...config }: Config) => new MuLLM({ ...config, model }),
+  XiLLM: (config: Config) => new XiLLM(config),
+  PiTTS: ({ model, ...config }: Config) =>
+    new PiTTS({ ...config, voiceId: 'v', ...(model !== undefined && { modelId: model }) }),
+  PhiTTS: (config: Config) => new PhiTTS({ ...config, speaker: 'astra' }),
+  RhoTTS: (config: Config) => new RhoTTS({ ...config, voiceId: 'v' }),
+  TauTTS: (config: Config) => new TauTTS({ ...config, voice: 'v' }),
+  ThetaAgent: (config: Config) => new ThetaAgent(config),
+  OmicronAgent: (config: Config) => new OmicronAgent(config),
 };
 type Name = keyof typeof create;
 
@@ -72,6 +89,14 @@ const announced: readonly (readonly [Name, string | undefined, string])[] = [
   ['ChiTTS', 'speech-01-hd', 'no longer lists speech-01-hd; use speech-2.8-hd'],
   ['ChiTTS', 'speech-01-turbo', 'no longer lists speech-01-turbo; use speech-2.8-hd'],
   ['DeltaSTT', 'stt-rt-v4', 'has retired stt-rt-v4; use stt-rt-v6'],
+  ['MuLLM', 'claude-sonnet-4-5-20250929', 'retires claude-sonnet-4-5-20250929 on 2026-11-30; use claude-sonnet-5-5'],
+  ['XiLLM', 'mistral-large-2411', 'has retired mistral-large-2411; use mistral-large-latest'],
+  ['PiTTS', 'sonic-2-2025-03-07', 'has retired sonic-2-2025-03-07; use sonic-3'],
+  ['PhiTTS', 'arcana', 'has retired arcana; use coda'],
+  ['RhoTTS', 'simba-english', 'has retired simba-english; use simba-3.2'],
+  ['TauTTS', 'aurora', 'has retired aurora; use blizzard'],
+  ['ThetaAgent', 'gpt-realtime', 'retires gpt-realtime on 2027-01-20; use gpt-realtime-2.1'],
+  ['OmicronAgent', 'gemini-2.0-flash-live-001', 'has retired gemini-2.0-flash-live-001; use gemini-3.8-live'],
 ];
 
 const living: readonly (readonly [Name, string | undefined])[] = [
@@ -84,6 +109,14 @@ const living: readonly (readonly [Name, string | undefined])[] = [
   ['PsiTTS', undefined],
   ['ChiTTS', undefined],
   ['DeltaSTT', undefined],
+  ['MuLLM', 'claude-sonnet-5-5'],
+  ['XiLLM', undefined],
+  ['PiTTS', undefined],
+  ['PhiTTS', undefined],
+  ['RhoTTS', undefined],
+  ['TauTTS', undefined],
+  ['ThetaAgent', undefined],
+  ['OmicronAgent', undefined],
 ];
 
 describe('Models retire', () => {

@@ -1,5 +1,6 @@
 import { lastValueFrom, Subject, tap } from 'rxjs';
 import type { AudioChunk } from '../../../lib/audio/types.ts';
+import type { VoiceError } from '../../../lib/core/errors.ts';
 import { nativeVoiceSpeaks$ } from '../../../lib/playback/native-voice.ts';
 import { NativeSTT, type NativeSTTConfig } from '../../../lib/providers/stt/native-stt.ts';
 import { settle, TestClock } from '../../transport/test-clock.ts';
@@ -231,6 +232,24 @@ describe('NativeSTT', () => {
     await stt.dispose();
   });
 
+  for (const [name, sentence] of [
+    ['network', "the browser's speech service is unreachable: is the page offline, or does this browser have none?"],
+    ['aborted', 'the browser ends every session at once: is another page or tab listening?'],
+  ] as const) {
+    it(`says why it gives up after ${name}, and that it may be tried again`, async () => {
+      const { stt } = await listening();
+      const errors: VoiceError[] = [];
+      stt.errors$.subscribe((error) => errors.push(error));
+      // The pauses between six sessions: one that lasts a second has not failed.
+      for (const pauseMs of [200, 400, 800, 1_600, 3_200, 0]) {
+        FakeRecognition.last.fire('error', { error: name });
+        FakeRecognition.last.fire('end');
+        await clock.advance(pauseMs);
+      }
+      expect(errors).toMatchObject([{ code: 'connection', recoverable: true, message: `NativeSTT: ${sentence}` }]);
+    });
+  }
+
   it('takes silence for no failure', async () => {
     const { log } = await listening();
     for (let session = 0; session < 20; session++) {
@@ -242,18 +261,21 @@ describe('NativeSTT', () => {
     expect(log).toEqual([]);
   });
 
-  for (const [error, code] of [
-    ['not-allowed', 'permission'],
-    ['service-not-allowed', 'permission'],
-    ['audio-capture', 'device'],
-    ['language-not-supported', 'configuration'],
+  const blocked = 'the microphone or the speech service is blocked: allow them for this page in the browser';
+  for (const [error, code, recoverable, sentence] of [
+    ['not-allowed', 'permission', false, blocked],
+    ['service-not-allowed', 'permission', false, blocked],
+    ['audio-capture', 'device', true, 'no microphone found: plug one in, then start again'],
+    ['language-not-supported', 'configuration', false, 'the browser does not support this language'],
   ] as const) {
     it(`fails at once with ${code} for ${error}, without another session`, async () => {
       const stt = new NativeSTT({ scheduler: clock });
       await stt.initialize();
       const connected = stt.connect();
       FakeRecognition.last.fire('error', { error });
-      await expect(connected).rejects.toMatchObject({ code, provider: 'NativeSTT' });
+      await expect(connected).rejects.toMatchObject({
+        ...{ code, recoverable, provider: 'NativeSTT', message: `NativeSTT: ${sentence}` },
+      });
       await clock.advance(60_000);
       expect(FakeRecognition.all).toHaveLength(1);
     });
