@@ -1,5 +1,8 @@
 /** Messages of a service with anything in them replaced (F11): seeded, so that a failure can be repeated. */
 
+// Most of them end in an error whose stack nobody reads, and of which Jest would keep a hundred frames.
+Error.stackTraceLimit = 10;
+
 /** A small generator (mulberry32), so that a failure can be repeated by its seed. */
 export function generator(seed: number): () => number {
   let state = seed;

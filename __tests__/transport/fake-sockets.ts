@@ -39,6 +39,11 @@ export class FakeSocket implements RawSocket {
     return Array.from(joinBytes(this.sent.filter((data) => typeof data !== 'string')));
   }
 
+  /** How many bytes the binary frames have together. */
+  get byteCount(): number {
+    return this.sent.reduce((sum, data) => sum + (typeof data === 'string' ? 0 : data.length), 0);
+  }
+
   send(data: SocketData): void {
     this.sent.push(data);
   }

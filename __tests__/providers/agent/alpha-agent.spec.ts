@@ -60,10 +60,10 @@ describe('AlphaAgent: settings', () => {
         },
       },
     ]);
-    expect([agent.sockets.last.bytes.length, formats]).toEqual([0, []]);
+    expect([agent.sockets.last.byteCount, formats]).toEqual([0, []]);
     agent.sockets.last.say(applied);
     await connected;
-    expect([agent.sockets.last.bytes.length, formats]).toEqual([
+    expect([agent.sockets.last.byteCount, formats]).toEqual([
       640,
       [{ encoding: 'linear16', sampleRate: 24000, channels: 1 }],
     ]);
@@ -284,7 +284,7 @@ describe('AlphaAgent: a conversation', () => {
     const { agent, errors } = await live();
     const other: AudioMetadata = { encoding: 'linear16', sampleRate: 48000, channels: 1 };
     for (let turn = 0; turn < 3; turn++) agent.sendAudio({ data: pcm(10), metadata: other });
-    expect([agent.sockets.last.bytes.length, errors.map(({ code }) => code)]).toEqual([0, ['protocol']]);
+    expect([agent.sockets.last.byteCount, errors.map(({ code }) => code)]).toEqual([0, ['protocol']]);
     await agent.dispose();
   });
 });
@@ -609,7 +609,7 @@ describe('AlphaAgent: errors', () => {
       });
       expect(settingsOf(sent()).agent).not.toHaveProperty('greeting');
       expect(sent()).toHaveLength(1);
-      expect(agent.sockets.last.bytes.length).toBe(320);
+      expect(agent.sockets.last.byteCount).toBe(320);
       expect(formats).toHaveLength(2);
       await agent.dispose();
     });

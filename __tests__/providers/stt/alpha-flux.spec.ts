@@ -142,7 +142,7 @@ describe('AlphaFlux: the session', () => {
     expect([types(), stt.sockets.last.sent]).toEqual([['connecting'], []]);
     stt.sockets.last.say(hello);
     await opened;
-    expect(stt.sockets.last.bytes.length).toBe(2_560);
+    expect(stt.sockets.last.byteCount).toBe(2_560);
   });
 
   it('never says KeepAlive or Finalize: they end a connection of this API', async () => {

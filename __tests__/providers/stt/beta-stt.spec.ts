@@ -231,7 +231,7 @@ describe('BetaSTT: results', () => {
     stt.sockets.last.accept();
     say(begin);
     // What ended at 500 ms is not heard again.
-    expect(stt.sockets.last.bytes.length).toBe(16_000);
+    expect(stt.sockets.last.byteCount).toBe(16_000);
     say(turn('one two', 0, {}, 100));
     say(turn('one two', 0, ends, 100));
     expect(log.slice(-3)).toEqual(['~ one two', 'ended', '. one two']);
@@ -282,7 +282,7 @@ describe('BetaSTT: the session', () => {
     expect(stt.sockets.last.sent).toEqual([]);
     stt.sockets.last.say(begin);
     await opened;
-    expect(stt.sockets.last.bytes.length).toBe(3_200);
+    expect(stt.sockets.last.byteCount).toBe(3_200);
   });
 
   it('sends no piece under 50 ms, and makes the last one long enough', async () => {
@@ -297,9 +297,9 @@ describe('BetaSTT: the session', () => {
     const { clock, stt } = made();
     stt.sendAudio({ data: tape(5_000) });
     await connected(stt, begin);
-    expect(stt.sockets.last.bytes.length / 32).toBe(1_000);
+    expect(stt.sockets.last.byteCount / 32).toBe(1_000);
     await clock.advance(2_000);
-    expect(Math.abs(stt.sockets.last.bytes.length / 32 - 3_500)).toBeLessThan(101);
+    expect(Math.abs(stt.sockets.last.byteCount / 32 - 3_500)).toBeLessThan(101);
   });
 
   it('keeps a session alive that would time out, and no other', async () => {

@@ -202,7 +202,7 @@ describe('DeltaSTT: results', () => {
       stt.sockets.last.drop();
       await clock.advance(250);
       stt.sockets.last.accept();
-      expect(stt.sockets.last.bytes.length / 32).toBe(1_000);
+      expect(stt.sockets.last.byteCount / 32).toBe(1_000);
       say(heard([token('*One@100', original), token('* two@300', original)]));
       say(heard([token('*Uno dos', translated), '*<end>']));
       expect(all.at(-1)).toMatchObject({
@@ -225,7 +225,7 @@ describe('DeltaSTT: results', () => {
     await clock.advance(250);
     stt.sockets.last.accept();
     // The third word began at 600 ms, the second ended at 400: it hears again from 500 on.
-    expect(stt.sockets.last.bytes.length / 32).toBe(500);
+    expect(stt.sockets.last.byteCount / 32).toBe(500);
     say(heard(['three@100']));
     say(heard(['*three@100', ' four@400']));
     say(heard(['* four@400', '*<end>']));
@@ -243,7 +243,7 @@ describe('DeltaSTT: results', () => {
     stt.sockets.last.drop();
     await clock.advance(250);
     stt.sockets.last.accept();
-    expect(stt.sockets.last.bytes.length / 32).toBe(200);
+    expect(stt.sockets.last.byteCount / 32).toBe(200);
   });
 
   it('disconnect() completes words that never became final', async () => {

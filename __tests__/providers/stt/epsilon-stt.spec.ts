@@ -348,7 +348,7 @@ describe('EpsilonSTT: results', () => {
     await test.clock.advance(0);
     await accept(test, 2);
     // A second before the end of those words: four bytes for each of 16,000 samples.
-    expect(test.stt.sockets.last.bytes.length).toBe(15_000 * 32 - 7 * 64_000);
+    expect(test.stt.sockets.last.byteCount).toBe(15_000 * 32 - 7 * 64_000);
     await end(test);
   });
 

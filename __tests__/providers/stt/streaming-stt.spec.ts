@@ -506,7 +506,7 @@ describe('StreamingSTT: formats', () => {
     const { stt, clock } = given();
     stt.sendAudio({ data: new Uint8Array(80), metadata: { encoding: 'mulaw', sampleRate: 8_000, channels: 1 } });
     await connected(stt);
-    expect(stt.sockets.last.bytes.length).toBe(80);
+    expect(stt.sockets.last.byteCount).toBe(80);
     await end({ stt, clock });
   });
 
@@ -531,7 +531,7 @@ describe('StreamingSTT: formats', () => {
     for (let time = 0; time < 3; time++) {
       stt.sendAudio({ data: new Uint8Array(80), metadata: { ...mono16k, sampleRate: 8_000 } });
     }
-    expect([stt.sockets.last.bytes.length, errors.length]).toEqual([320, 1]);
+    expect([stt.sockets.last.byteCount, errors.length]).toEqual([320, 1]);
     await end({ stt, clock });
   });
 });
@@ -607,7 +607,7 @@ describe('StreamingSTT: a service that says nothing (F10)', () => {
         stt.sendAudio({ data: second });
       }
       expect([types(), errors]).toEqual([['connecting', 'connected'], []]);
-      expect(stt.sockets.last.bytes.length).toBe(600 * 32_000);
+      expect(stt.sockets.last.byteCount).toBe(600 * 32_000);
       await end({ stt, clock });
     });
   }
@@ -767,7 +767,7 @@ describe('StreamingSTT: life', () => {
     await disposed;
     await connected(stt);
     stt.sendAudio({ data: tape(10) });
-    expect(stt.sockets.last.bytes.length).toBe(320);
+    expect(stt.sockets.last.byteCount).toBe(320);
   });
 
   it('F60: a handler that throws costs one message, and the error shows nothing of it', async () => {
@@ -858,7 +858,7 @@ describe('StreamingSTT: transcribe()', () => {
     await settle();
     stt.sockets.last.accept();
     await settle();
-    expect([stt.sockets.last.bytes.length, stt.sockets.last.texts]).toEqual([4_800, ['bye']]);
+    expect([stt.sockets.last.byteCount, stt.sockets.last.texts]).toEqual([4_800, ['bye']]);
     stt.sockets.last.say({ type: 'said', text: 'one' });
     stt.sockets.last.say({ type: 'said', text: 'two' });
     stt.sockets.last.drop(1000);
@@ -909,7 +909,7 @@ describe('StreamingSTT: transcribe()', () => {
     await clock.advance(250);
     stt.sockets.last.accept();
     await settle();
-    expect([stt.sockets.last.bytes.length, stt.sockets.last.texts]).toEqual([3_200, ['bye']]);
+    expect([stt.sockets.last.byteCount, stt.sockets.last.texts]).toEqual([3_200, ['bye']]);
     stt.sockets.last.say({ type: 'said', text: 'one' });
     stt.sockets.last.drop(1005);
     await settle();

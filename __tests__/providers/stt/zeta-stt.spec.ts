@@ -104,7 +104,7 @@ describe('ZetaSTT: the first message and the credential', () => {
     expect(stt.sockets.last.sent).toHaveLength(1);
     stt.sockets.last.say(started);
     await opened;
-    expect(stt.sockets.last.bytes.length).toBe(3_200);
+    expect(stt.sockets.last.byteCount).toBe(3_200);
   });
 
   it('presents the key as header, or in the query where there are no headers', async () => {
@@ -240,7 +240,7 @@ describe('ZetaSTT: results', () => {
     await clock.advance(250);
     stt.sockets.last.accept();
     say(started);
-    expect(stt.sockets.last.bytes.length / 32).toBe(400);
+    expect(stt.sockets.last.byteCount / 32).toBe(400);
     say(partial('two', 0));
     say(final('two', 0, 0.4));
     say(ends);
@@ -350,7 +350,7 @@ describe('ZetaSTT: results', () => {
       await clock.advance(250);
       stt.sockets.last.accept();
       say(started);
-      expect(stt.sockets.last.bytes.length / 32).toBe(600);
+      expect(stt.sockets.last.byteCount / 32).toBe(600);
       say(final('two three', 0, 0.5), ends, translation('one', 0, 0.5));
       say(final('four', 0.5, 0.6), translation('cuatro', 0.5, 0.6), ends);
       expect(all.filter(({ utteranceComplete }) => utteranceComplete).map(({ text }) => text)).toEqual([
