@@ -94,6 +94,8 @@ export interface TransportOptions {
   readonly connectTimeoutMs: number | undefined;
   /** Whether to request a new credential when one is rejected: true for a factory. */
   readonly renewsCredential: boolean;
+  /** Whether it leads to the application's proxy. */
+  readonly isProxied: boolean;
   /** Headers that take precedence over a request's own. */
   readonly extraHeaders: Readonly<Record<string, string>> | undefined;
   /** The application's own, in place of the runtime's. */
@@ -243,6 +245,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
       extraHeaders,
       fetch,
       WebSocket,
+      isProxied: this.isProxyMode,
       renewsCredential: !this.isProxyMode && typeof this.directCredential === 'function',
     };
   }

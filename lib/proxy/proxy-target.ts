@@ -89,3 +89,9 @@ function parseUrl(text: string): URL | undefined {
     return undefined;
   }
 }
+
+/** Node's and its like's; a Worker's is an argument of its own. */
+export function ownEnvironment(): ProxyEnvironment {
+  const { process } = globalThis as { readonly process?: { readonly env?: ProxyEnvironment } };
+  return process?.env ?? {};
+}

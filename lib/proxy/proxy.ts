@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import { askedOf, type Asked } from './asked.ts';
 import { assertTrusted, clientAddress, Clients } from './clients.ts';
 import { limitsOf } from './limits.ts';
+import { noter } from './note.ts';
 import { Mask } from './mask.ts';
 import {
   askedByNode,
@@ -15,22 +16,36 @@ import {
   sendByNode,
 } from './node-request.ts';
 import type { Proxy, ProxyOptions } from './options.ts';
-import { corsHeaders, isFromAllowedPage, listedOrigins, preflightHeaders, shownOrigin } from './origin.ts';
+import { corsHeaders, isFromAllowedPage, listedOrigins, preflightHeaders } from './origin.ts';
 import {
   baseOf,
   needsOf,
+  ownEnvironment,
   secretsOf,
-  type ProxyEnvironment,
   type ProxyRoute,
   type ProxyTarget,
   type ProxyTokenGrant,
 } from './proxy-target.ts';
-import { isRefusal, refusalAnswer, safeHeaders, type Refusal } from './refusal.ts';
+import {
+  bodyRead,
+  busy,
+  internal,
+  isHidden,
+  isRefusal,
+  noName,
+  noSocket,
+  refusalAnswer,
+  safeHeaders,
+  unanswered,
+  unknownUser,
+  type Refusal,
+} from './refusal.ts';
 import { relayRequest } from './request-relay.ts';
-import { awaitAcceptance, isHandshake, refuseUpgrade, relaySocket } from './socket-relay.ts';
+import { askService, awaitAcceptance, isHandshake, refuseUpgrade, relaySocket } from './socket-relay.ts';
 import { findRoute, isBelow, parseTarget } from './target.ts';
 import { askForToken, type ProxyToken } from './tokens.ts';
-import { upstreamOf, withCredential } from './upstream.ts';
+import { upstreamOf, withCredential, type Upstream } from './upstream.ts';
+import { asksWhy, tellWhy } from './why-refused.ts';
 
 /** A request that is for the proxy, from a page that may. */
 interface Admitted {
@@ -41,27 +56,6 @@ interface Admitted {
   /** When it is for a token. */
   readonly grant: ProxyTokenGrant | undefined;
 }
-
-const busy: Refusal = { status: 503, code: 'busy', message: 'The proxy is full: try again later', retryAfter: 1 };
-const unanswered: Refusal = { status: 504, code: 'no_answer', message: 'Authentication took too long' };
-const unknownUser: Refusal = { status: 401, code: 'not_authorized', message: 'The proxy does not know this user' };
-const noName: Refusal = {
-  ...{ status: 500, code: 'internal' },
-  message: 'The proxy cannot tell users apart: authenticate must return a name, true or false',
-};
-const internal: Refusal = { status: 500, code: 'internal', message: 'The proxy failed' };
-const noSocket: Refusal = {
-  ...{ status: 426, code: 'no_socket' },
-  message:
-    "Sockets go to upgrade() on Node's servers; elsewhere, name the service in tokens and use proxyToken() in pages",
-};
-const bodyRead: Refusal = {
-  ...{
-    status: 500,
-    code: 'body_read',
-    message: 'Something has already read the body: mount the proxy before body parsers',
-  },
-};
 
 /** The settings there are: of a misspelled `authenticate`, nobody would be asked anything. */
 const settings: Readonly<Record<keyof ProxyOptions, true>> = {
@@ -101,6 +95,8 @@ export function createProxy(options: ProxyOptions): Proxy {
   /** What is under way, to be cut. */
   const calls = new Set<() => void>();
   let isOpen = true;
+  /** Whether an upgrade came where sockets cannot be taken. */
+  let hasNoSockets = false;
   let drained = (): void => undefined;
 
   if (prefix !== '' && !/^(\/[\w-][\w.-]*)+$/.test(prefix)) {
@@ -122,6 +118,8 @@ export function createProxy(options: ProxyOptions): Proxy {
   for (const name of tokens) {
     if (!targets[name]?.tokens) throw new Error(`tokens names ${name}, which is not a target that grants tokens`);
   }
+
+  const note = noter({ prefix, mounted, missing, log: options.log });
 
   function addressOf(name: string, target: ProxyTarget, { base }: Pick<ProxyRoute, 'base'>): string {
     return baseOf(name, bases[name] ?? base ?? target.base, environment);
@@ -192,27 +190,6 @@ export function createProxy(options: ProxyOptions): Proxy {
     };
   }
 
-  function note(asked: Asked, method: string, outcome: string | number, refusal?: Refusal): void {
-    const [path = ''] = asked.target.split(/[?#]/, 1);
-    const name = path.slice(prefix.length).split('/')[1] ?? '';
-    const absent = missing.get(name);
-    const origin = refusal?.code === 'origin_refused' ? shownOrigin(asked) : undefined;
-    const advice = [absent && `${absent.join(', ')} not set`, origin && `to serve it, list ${origin} in origins`];
-    const why = refusal && [refusal.code, ...advice].filter(Boolean).join(', ');
-    // A path may be anything, a secret that went astray among it: only one that is listed is shown.
-    const below = path.slice(prefix.length + name.length + 1);
-    const target = mounted.get(name);
-    const isKnown =
-      (target?.routes ?? []).some((route) => !isRefusal(findRoute([route], below, route.method))) ||
-      Object.hasOwn(target?.tokens ?? {}, below.slice(1));
-    const shown = isKnown ? path : absent ? `${prefix}/${name}/…` : '…';
-    try {
-      options.log?.(`${method} ${shown} ${outcome}${why ? ` (${why})` : ''}`);
-    } catch {
-      // A log that fails must not take the server with it.
-    }
-  }
-
   function maskFor(target: ProxyTarget): Mask {
     return new Mask(secretsOf(target, environment));
   }
@@ -237,11 +214,15 @@ export function createProxy(options: ProxyOptions): Proxy {
     const cors = corsHeaders(asked);
     const refuse = (refusal: Refusal): Response => {
       note(asked, method, refusal.status, refusal);
-      const isHidden = refusal.code === 'origin_refused' || refusal.code === 'bad_target';
       const { headers, body } = refusalAnswer(refusal);
-      return new Response(body, { status: refusal.status, headers: { ...(isHidden ? {} : cors), ...headers } });
+      return new Response(body, {
+        status: refusal.status,
+        headers: { ...(isHidden(refusal) ? {} : cors), ...headers },
+      });
     };
     const isSocket = asked.headers.get('upgrade')?.toLowerCase() === 'websocket';
+    if (isSocket) hasNoSockets = true;
+    if (asksWhy(asked)) return explain(asked, gone);
     const admitted = isSocket ? noSocket : isRead ? bodyRead : admit(asked, wanted ?? method);
     if (isRefusal(admitted)) return refuse(admitted);
     if (isPreflight) return new Response(null, { status: 204, headers: preflightHeaders(asked) });
@@ -275,6 +256,40 @@ export function createProxy(options: ProxyOptions): Proxy {
       isSigned: target.credential.as === 'signature',
       upstream: (whole) => withCredential(upstreamOf(asked, url, target), target.credential, environment, whole),
     });
+  }
+
+  /** Tells a page why a socket at this address would be refused, which its browser does not. */
+  async function explain(asked: Asked, gone: AbortSignal): Promise<Response> {
+    const tell = (refusal: Refusal): Response => {
+      note(asked, 'WS?', refusal.status, refusal);
+      const cors = isHidden(refusal) ? {} : corsHeaders(asked);
+      return tellWhy({ status: refusal.status, ...refusalAnswer(refusal) }, cors);
+    };
+    const admitted = hasNoSockets ? noSocket : admit(asked, 'WS');
+    if (isRefusal(admitted)) return tell(admitted);
+    const { target, url } = admitted;
+    const abort = new AbortController();
+    const cut = (): void => abort.abort();
+    gone.addEventListener('abort', cut);
+    calls.add(cut);
+    const end = await enter(asked, cut);
+    if (isRefusal(end)) return tell(end);
+    try {
+      const upstream = await socketUpstream(asked, url, target);
+      const refusal = await askService({ limits, upstream, mask: maskFor(target) }, abort.signal);
+      note(asked, 'WS?', refusal?.status ?? 'accepted');
+      return tellWhy(refusal, corsHeaders(asked));
+    } finally {
+      gone.removeEventListener('abort', cut);
+      end();
+    }
+  }
+
+  function socketUpstream(asked: Asked, url: URL, target: ProxyTarget): Promise<Upstream> {
+    const { headers, ...rest } = upstreamOf(asked, url, target);
+    // These are of requests: a socket has neither.
+    const { accept: _accept, 'content-type': _type, ...own } = headers;
+    return withCredential({ ...rest, headers: own }, target.credential, environment);
   }
 
   async function tokenFor(
@@ -324,10 +339,7 @@ export function createProxy(options: ProxyOptions): Proxy {
       }
       if (socket.destroyed) end();
       else socket.once('close', end);
-      const { headers, ...rest } = upstreamOf(asked, url, target);
-      // These are of requests: a socket has neither.
-      const { accept: _accept, 'content-type': _type, ...own } = headers;
-      const upstream = await withCredential({ ...rest, headers: own }, target.credential, environment);
+      const upstream = await socketUpstream(asked, url, target);
       if (socket.destroyed) return;
       await relaySocket({
         ...{ request, socket, head, limits, upstream, release, mask: maskFor(target) },
@@ -385,10 +397,4 @@ export function createProxy(options: ProxyOptions): Proxy {
 
 function ownMember<T>(record: Readonly<Record<string, T>> | undefined, name: string): T | undefined {
   return record && Object.hasOwn(record, name) ? record[name] : undefined;
-}
-
-/** Node's and its like's; a Worker's is an argument of its own. */
-function ownEnvironment(): ProxyEnvironment {
-  const { process } = globalThis as { readonly process?: { readonly env?: ProxyEnvironment } };
-  return process?.env ?? {};
 }

@@ -3,17 +3,22 @@ import type { Duplex } from 'node:stream';
 import type { WebSocket, WebSocketServer } from 'ws';
 import type { ProxyLimits } from './limits.ts';
 import type { Mask } from './mask.ts';
-import { refusalAnswer, type Refusal } from './refusal.ts';
+import type { ToldRefusal } from '../transport/refusal-question.ts';
+import { refusalAnswer, unreachable, type Refusal } from './refusal.ts';
 import { answerHeaders, type Upstream } from './upstream.ts';
 
-/** One socket on its way. */
-export interface SocketCall {
-  readonly request: IncomingMessage;
-  readonly socket: Duplex;
-  readonly head: Uint8Array;
+/** The way to a service. */
+export interface ServiceCall {
   readonly limits: ProxyLimits;
   readonly mask: Mask;
   readonly upstream: Upstream;
+}
+
+/** One socket on its way. */
+export interface SocketCall extends ServiceCall {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  readonly head: Uint8Array;
   /** Ends what {@link awaitAcceptance} began. */
   release(): void;
   /** Told why it came to nothing. */
@@ -76,14 +81,10 @@ export function awaitAcceptance(socket: Duplex): () => void {
  * Messages, pings and closes pass unchanged; whoever is slow holds the other up.
  */
 export async function relaySocket(call: SocketCall): Promise<void> {
-  const { socket, limits, mask, upstream } = call;
-  const { connectMs, maxMessageBytes } = limits;
+  const { socket } = call;
   // Only Node's servers hand out sockets: nobody else loads it.
   const ws = await import('ws');
-  const service = new ws.WebSocket(socketAddress(upstream.url), {
-    ...{ headers: upstream.headers, perMessageDeflate: false, followRedirects: false, autoPong: false },
-    ...{ handshakeTimeout: connectMs, maxPayload: maxMessageBytes },
-  });
+  const service = openService(call, ws.WebSocket);
   let settled = false;
   const refuse = (refusal: Refusal): void => {
     if (settled) return;
@@ -99,31 +100,15 @@ export async function relaySocket(call: SocketCall): Promise<void> {
     call.closed(1006);
   };
   socket.once('close', gone);
-  service.on('error', () => {
-    refuse({ status: 502, code: 'unreachable', message: 'The service cannot be reached' });
-  });
+  service.on('error', () => refuse(unreachable));
   service.on('unexpected-response', (_request, answer) => {
-    const { statusCode = 502 } = answer;
-    const parts: Buffer[] = [];
-    let length = 0;
-    const pass = (): void => {
-      clearTimeout(late);
+    readAnswer(answer, call.mask, ({ status, headers, body }) => {
       if (settled) return;
       settled = true;
-      const isRedirect = statusCode >= 300 && statusCode < 400;
-      const status = isRedirect || statusCode < 200 ? 502 : statusCode;
-      call.failed({ status, code: 'refused_by_service', message: `The service answers with ${statusCode}` });
-      const fields = Object.entries(answer.headers).map(([name, value]) => [name, String(value)] as const);
-      const { 'content-length': _length, ...headers } = answerHeaders(fields, mask, false);
-      answerUpgrade(socket, status, headers, isRedirect ? new Uint8Array(0) : mask.bytes(Buffer.concat(parts)));
+      call.failed({ status, code: 'refused_by_service', message: `The service answers with ${answer.statusCode}` });
+      answerUpgrade(socket, status, headers, body);
       service.terminate();
-    };
-    const late = setTimeout(pass, graceMs);
-    answer.on('data', (part: Buffer) => {
-      if (length < refusalBytes) parts.push(part);
-      length += part.length;
     });
-    for (const event of ['end', 'error', 'close'] as const) answer.on(event, pass);
   });
   service.on('open', () => {
     if (settled) return;
@@ -138,6 +123,49 @@ export async function relaySocket(call: SocketCall): Promise<void> {
     service.terminate();
     call.closed(1006);
   });
+}
+
+/** How a service refuses a socket that nobody needs; `undefined` when it takes it, or when nobody waits any more. */
+export async function askService(call: ServiceCall, signal: AbortSignal): Promise<ToldRefusal | undefined> {
+  const ws = await import('ws');
+  if (signal.aborted) return undefined;
+  const service = openService(call, ws.WebSocket);
+  const refusal = await new Promise<ToldRefusal | undefined>((resolve) => {
+    service.on('open', () => resolve(undefined));
+    service.on('error', () => resolve({ status: unreachable.status, ...refusalAnswer(unreachable) }));
+    service.on('unexpected-response', (_request, answer) => readAnswer(answer, call.mask, resolve));
+    signal.addEventListener('abort', () => resolve(undefined));
+  });
+  service.terminate();
+  return refusal;
+}
+
+function openService({ limits, upstream }: ServiceCall, Socket: typeof WebSocket): WebSocket {
+  return new Socket(socketAddress(upstream.url), {
+    ...{ headers: upstream.headers, perMessageDeflate: false, followRedirects: false, autoPong: false },
+    ...{ handshakeTimeout: limits.connectMs, maxPayload: limits.maxMessageBytes },
+  });
+}
+
+/** Reads what a service answers in place of an upgrade, as far as it comes in time. */
+function readAnswer(answer: IncomingMessage, mask: Mask, then: (refusal: ToldRefusal) => void): void {
+  const { statusCode = 502 } = answer;
+  const parts: Buffer[] = [];
+  let length = 0;
+  const pass = (): void => {
+    clearTimeout(late);
+    const isRedirect = statusCode >= 300 && statusCode < 400;
+    const fields = Object.entries(answer.headers).map(([name, value]) => [name, String(value)] as const);
+    const { 'content-length': _length, ...headers } = answerHeaders(fields, mask, false);
+    const body = isRedirect ? new Uint8Array(0) : mask.bytes(Buffer.concat(parts));
+    then({ status: isRedirect || statusCode < 200 ? 502 : statusCode, headers, body });
+  };
+  const late = setTimeout(pass, graceMs);
+  answer.on('data', (part: Buffer) => {
+    if (length < refusalBytes) parts.push(part);
+    length += part.length;
+  });
+  for (const event of ['end', 'error', 'close'] as const) answer.on(event, pass);
 }
 
 /** The client's socket; none when it has gone in this very moment. */

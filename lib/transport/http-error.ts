@@ -180,7 +180,7 @@ function redirectError({ provider, status, headers }: HttpResponse, url: URL): V
 const bodyLimit = 64 * 1024;
 
 /** The text of an error response, cut at 64 KiB, at an error, or when it stalls. */
-function textOf(body$: HttpResponse['body$']): Observable<string> {
+export function textOf(body$: HttpResponse['body$']): Observable<string> {
   return new Observable((subscriber) => {
     const decoder = new TextDecoder();
     let text = '';

@@ -76,6 +76,10 @@ export interface ReconnectingSocketOptions {
   readonly logger?: Logger | undefined;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike | undefined;
+  /** Whether it leads to the application's proxy, which may tell why it refuses where the runtime does not. */
+  readonly isProxied?: boolean | undefined;
+  /** The application's own `fetch`, to ask the proxy. Default: the runtime's. */
+  readonly fetch?: typeof globalThis.fetch | undefined;
   /** The application's own WebSocket. Default: the runtime's. */
   readonly WebSocket?: WebSocketClass | undefined;
   /** The runtime's WebSocket; replaced in tests. */

@@ -1,11 +1,12 @@
 import { failRefused, openSocket as runtimeSocket } from '#websocket';
-import { asyncScheduler, defer, from, Observable, switchMap, throwError } from 'rxjs';
+import { asyncScheduler, catchError, concat, defer, EMPTY, from, Observable, switchMap, throwError } from 'rxjs';
 import { messageOf, VoiceError, type VoiceErrorOptions } from '../core/errors.ts';
 import { redact as redactText, redactUrl } from '../core/redact.ts';
 import { eachEffect, fold, takeStep, type Machine, type Step } from '../stream/fold.ts';
 import type { ReconnectingSocketOptions } from './reconnecting-socket-options.ts';
 import { openWith } from './websocket-browser.ts';
 import {
+  addressOf,
   connectSocket,
   type RawSocket,
   type SocketClose,
@@ -155,12 +156,14 @@ export function connectOnce(
     const abort = new AbortController();
     /** Empty until known. */
     let url: SocketRequest['url'] = '';
+    let target: SocketRequest | undefined;
 
     const wire$ = defer(() => from(request({ attempt, signal: abort.signal, ...(refused && { refused }) }))).pipe(
-      switchMap((target) => {
-        url = target.url;
+      switchMap((given) => {
+        target = given;
+        url = given.url;
         const { extraHeaders } = options;
-        return connectSocket(openSocket, extraHeaders ? { ...target, extraHeaders } : target, {
+        return connectSocket(openSocket, extraHeaders ? { ...given, extraHeaders } : given, {
           maxMessageBytes,
           maxFragments,
         });
@@ -191,8 +194,10 @@ export function connectOnce(
           break;
         case 'closed': {
           const error = context.isExpected(effect.close) ? undefined : closeError(effect, url, options);
-          if (error) fail(error);
-          else subscriber.complete();
+          if (!error) subscriber.complete();
+          else if (target && isUnexplained(effect, options))
+            subscriber.add(explained(error, target, options).subscribe({ error: fail }));
+          else fail(error);
         }
       }
     };
@@ -244,6 +249,29 @@ function refusal(refusal: SocketRefusal, url: Address, options: ReconnectingSock
     return throwError(() => socketError(options, message, { code: 'protocol', status }));
   }
   return failRefused(refusal, provider, { url: new URL(url), scheduler, logger, redact, errorOf });
+}
+
+/** Whether the proxy may have refused an upgrade, and the runtime is a browser, which does not say so. */
+function isUnexplained(
+  { close, cause, phase }: SocketEffect & { type: 'closed' },
+  options: ReconnectingSocketOptions,
+): boolean {
+  return options.isProxied === true && phase.type === 'connecting' && close.code === 1006 && cause === undefined;
+}
+
+/** Fails with the proxy's reason, where it tells one, else with an error. Rarely needed, so loaded then. */
+function explained(error: VoiceError, target: SocketRequest, options: ReconnectingSocketOptions): Observable<never> {
+  const { provider, scheduler, logger, redact = redactText, errorOf, fetch } = options;
+  const reason$ = defer(() => import('./why-refused.ts')).pipe(
+    catchError(() => EMPTY),
+    switchMap((why) =>
+      why.failAsTold(addressOf(target, false), { provider, scheduler, logger, redact, errorOf, fetch }),
+    ),
+  );
+  return concat(
+    reason$,
+    throwError(() => error),
+  );
 }
 
 /** What a close means; `undefined` for a normal end. */

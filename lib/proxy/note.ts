@@ -1,0 +1,38 @@
+import type { Asked } from './asked.ts';
+import { shownOrigin } from './origin.ts';
+import type { ProxyTarget } from './proxy-target.ts';
+import { isRefusal, type Refusal } from './refusal.ts';
+import { findRoute } from './target.ts';
+
+/** What {@link noter} needs to know of the proxy. */
+export interface NoterOptions {
+  readonly prefix: string;
+  readonly mounted: ReadonlyMap<string, ProxyTarget>;
+  /** Variables without which a target is not mounted. */
+  readonly missing: ReadonlyMap<string, readonly string[]>;
+  readonly log: ((line: string) => void) | undefined;
+}
+
+/** Writes a line of the log: what was asked, what came of it, and why. */
+export function noter({ prefix, mounted, missing, log }: NoterOptions) {
+  return (asked: Asked, method: string, outcome: string | number, refusal?: Refusal): void => {
+    const [path = ''] = asked.target.split(/[?#]/, 1);
+    const name = path.slice(prefix.length).split('/')[1] ?? '';
+    const absent = missing.get(name);
+    const origin = refusal?.code === 'origin_refused' ? shownOrigin(asked) : undefined;
+    const advice = [absent && `${absent.join(', ')} not set`, origin && `to serve it, list ${origin} in origins`];
+    const why = refusal && [refusal.code, ...advice].filter(Boolean).join(', ');
+    // A path may be anything, a secret that went astray among it: only one that is listed is shown.
+    const below = path.slice(prefix.length + name.length + 1);
+    const target = mounted.get(name);
+    const isKnown =
+      (target?.routes ?? []).some((route) => !isRefusal(findRoute([route], below, route.method))) ||
+      Object.hasOwn(target?.tokens ?? {}, below.slice(1));
+    const shown = isKnown ? path : absent ? `${prefix}/${name}/…` : '…';
+    try {
+      log?.(`${method} ${shown} ${outcome}${why ? ` (${why})` : ''}`);
+    } catch {
+      // A log that fails must not take the server with it.
+    }
+  };
+}
