@@ -1,12 +1,11 @@
 import { asyncScheduler } from 'rxjs';
 import { messageOf, VoiceError } from '../core/errors.ts';
 import { asObject } from '../core/guard.ts';
-import { loadValidator } from '../stream/execute-tool.ts';
+import { VirtualClock } from '../testing/virtual-clock.ts';
 import type { CallRecord, CallRun } from './call-record.ts';
 import { answered, Conversation } from './conversation.ts';
 import { seedOf } from './random.ts';
 import type { CallContext, CallEnds, Judge, Scenario } from './scenario.ts';
-import { VirtualClock } from './virtual-clock.ts';
 
 /** Options of {@link evaluate}. */
 export interface EvaluationOptions {
@@ -152,7 +151,7 @@ async function callOf(run: CallRun, scenario: Scenario, options: EvaluationOptio
     signal.throwIfAborted();
     ends = await answered(create(context), signal);
     // What it loads takes real time: the clock stands.
-    await Promise.all([ends.pipeline.initialize(), clock && loadValidator()]);
+    await ends.pipeline.initialize();
     conversation = new Conversation(ends, scenario, context);
     await inTime(conversation.hold(signal));
     signal.throwIfAborted();

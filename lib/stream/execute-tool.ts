@@ -114,7 +114,7 @@ let validator: Promise<JsonSchemaModule> | undefined;
 let loaded: JsonSchemaModule | undefined;
 
 /** The validator is loaded with the first call: most applications never need it. */
-export function loadValidator(): Promise<JsonSchemaModule> {
+function loadValidator(): Promise<JsonSchemaModule> {
   validator ??= import('@cfworker/json-schema').then(useValidator, (cause: unknown) => {
     validator = undefined;
     throw cause;

@@ -15,4 +15,5 @@ export { sttContract, type ContractUtterance, type STTContractOptions } from './
 export * from './fakes.ts';
 export * from './record-replay.ts';
 export * from './text-audio.ts';
+export { VirtualClock } from './virtual-clock.ts';
 export * from './voice-test.ts';

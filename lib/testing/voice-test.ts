@@ -1,4 +1,3 @@
-import * as jsonSchema from '@cfworker/json-schema';
 import { Subject, tap } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { SpeechEvent, TranscriptionResult, VoiceActivity } from '../core/roles.ts';
@@ -8,18 +7,8 @@ import type { ConversationPorts } from '../conversation/conversation-ports.ts';
 import { conversation } from '../conversation/model-conversation.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 import { History } from '../conversation/history.ts';
-import { useValidator } from '../stream/execute-tool.ts';
-import { usePhrases } from '../text/phrases.ts';
-import { phrases as ar } from '../text/phrases/ar.ts';
-import { phrases as de } from '../text/phrases/de.ts';
-import { phrases as es } from '../text/phrases/es.ts';
-import { phrases as fr } from '../text/phrases/fr.ts';
-import { phrases as hi } from '../text/phrases/hi.ts';
-import { phrases as it } from '../text/phrases/it.ts';
-import { phrases as ja } from '../text/phrases/ja.ts';
-import { phrases as pt } from '../text/phrases/pt.ts';
-import { phrases as zh } from '../text/phrases/zh.ts';
 import { FakeLLM, FakeOutput, FakeSTT, FakeTTS, type FakeLLMConfig, type FakeTTSConfig } from './fakes.ts';
+import { loadAhead } from './load-ahead.ts';
 import { audioToText } from './text-audio.ts';
 
 /** Something that happens at some point of a {@link voiceTest}. */
@@ -74,8 +63,7 @@ export interface VoiceTestResult {
  */
 export function voiceTest(options: VoiceTestOptions): VoiceTestResult {
   const testScheduler = new TestScheduler(() => undefined);
-  useValidator(jsonSchema);
-  usePhrases([ar, de, es, fr, hi, it, ja, pt, zh]);
+  loadAhead();
   return testScheduler.run(({ flush }) => {
     const { steps, untilMs = 60_000, history = new History(), reportsSpeechEnd = true, ...given } = options;
     const { vad = false, stt = {}, ...rest } = given;
