@@ -1,8 +1,9 @@
-import { EMPTY, type Observable, Subscription, takeUntil, tap } from 'rxjs';
+import { EMPTY, filter, map, type Observable, Subscription, takeUntil, tap } from 'rxjs';
 import type { EventStream } from '../conversation/event-streams.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 import type { TranscriptionResult } from '../core/roles.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
+import { gate } from '../stream/gate.ts';
 import { merge } from '../stream/merge.ts';
 
 /** A stream of events that can be shared: all but the audio. */
@@ -37,9 +38,12 @@ export interface SharedPage {
 const usualStreams: readonly SharedStream[] = ['state$', 'transcripts$', 'tokens$', 'captions$', 'metrics$'];
 const usualCommands: readonly SharedCommand[] = ['send', 'interrupt', 'turns'];
 
+/** Most commands that wait for the conversation to begin. */
+const maxWaiting = 500;
+
 /**
  * Connects a pipeline to a page that uses `rxvoice/remote`: sends the events of the listed streams, and no others, and
- * carries out the page's commands. No event names a provider, or contains service-specific fields or error causes.
+ * carries out the page's commands, those of before the conversation begins once it does. No event names a provider, or contains service-specific fields or error causes.
  *
  * @returns Ends the sharing; the end of the call does so too.
  */
@@ -56,7 +60,13 @@ export function sharePipeline(
   );
   shared.add(told$.subscribe());
   const may = (command: SharedCommand): boolean => commands.includes(command);
+  // A page may be quicker than the services: a pipeline that has not begun drops commands.
+  const isUnderWay$ = pipeline.state$.pipe(
+    filter((event) => event.type === 'agent.state'),
+    map(({ state }) => state !== 'idle'),
+  );
   const done$ = page.commands$.pipe(
+    gate(isUnderWay$, { limit: maxWaiting, onDrop: () => undefined }),
     tap((command) => {
       if (command.type === 'send') {
         if (may('send')) pipeline.send(command.text);

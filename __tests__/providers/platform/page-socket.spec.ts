@@ -1,12 +1,13 @@
 import {
   PageSockets,
+  Pipeline,
   sharePipeline,
   VoiceError,
   type AudioChunk,
   type PageSocket,
   type PageSocketConfig,
-  type Pipeline,
 } from 'rxvoice';
+import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
 import { EMPTY, Subject } from 'rxjs';
 import { parsePlayFrame, parseServerMessage } from '../../../lib/remote/server-messages.ts';
 import { encodeFrame, encodePageWire, type PageHello, type PageMessage } from '../../../lib/transport/page-wire.ts';
@@ -354,6 +355,7 @@ describe('sharePipeline', () => {
     const told: object[] = [];
     const commands$ = new Subject<{ type: 'interrupt' | 'beginTurn' } | { type: 'send'; text: string }>();
     sharePipeline(pipeline, { commands$, callEnded$: EMPTY, tell: (event) => told.push(event) }, options);
+    sources['state$']?.next({ type: 'agent.state', at: 1, state: 'listening' });
     commands$.next({ type: 'send', text: 'x' });
     commands$.next({ type: 'interrupt' });
     commands$.next({ type: 'beginTurn' });
@@ -373,6 +375,7 @@ describe('sharePipeline', () => {
       metadata: { words: [], language: 'en' },
     };
     expect(told).toEqual([
+      { type: 'agent.state', at: 1, state: 'listening' },
       { type: 'session.closed', at: 1, usage: [] },
       { type: 'transcript.final', at: 1, text: 'a', result: { ...rest, metadata } },
     ]);
@@ -387,5 +390,25 @@ describe('sharePipeline', () => {
     ]);
     expect(done).toEqual(['interrupt']);
     expect(share({ streams: [], commands: [] })).toEqual({ told: [], done: [] });
+  });
+
+  it('keeps what a page sends while the services still connect: it is answered, in order', async () => {
+    const scheduler = new TestClock();
+    const llm = new FakeLLM({ scheduler });
+    const stt = new FakeSTT({ scheduler });
+    const [input, tts, output] = [
+      new FakeInput({ scheduler }),
+      new FakeTTS({ scheduler }),
+      new FakeOutput({ scheduler }),
+    ];
+    await using pipeline = new Pipeline({ scheduler, providers: [input, stt, llm, tts, output] });
+    const commands$ = new Subject<{ type: 'send'; text: string }>();
+    sharePipeline(pipeline, { commands$, callEnded$: EMPTY, tell: () => undefined });
+    commands$.next({ type: 'send', text: 'are you' });
+    commands$.next({ type: 'send', text: 'there?' });
+    await pipeline.start();
+    await scheduler.advance(5_000);
+    expect(llm.requests.at(-1)?.messages.at(-1)).toEqual({ role: 'user', content: 'are you there?' });
+    expect(pipeline.history.messages().at(-1)?.role).toBe('assistant');
   });
 });
