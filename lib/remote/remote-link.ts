@@ -101,6 +101,8 @@ function socketMessages({ open, onOpen }: LinkOptions): Observable<unknown> {
       if (kind && message !== undefined) subscriber.error(lost(kind, message, false, code));
       else if (code === pageCloses.full)
         subscriber.error(lost('overloaded', 'the server has no room: try later', true, code));
+      else if (code === pageCloses.failed)
+        subscriber.error(lost('connection', 'the server failed, and its log says why', true, code));
       else if (wasOpen)
         subscriber.error(lost('connection', `the connection to the server was lost (${code})`, true, code));
       else

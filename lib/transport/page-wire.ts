@@ -32,6 +32,8 @@ export const pageCloses = {
   unknown: 4002,
   /** Not a page's message, or not an allowed page. */
   refused: 1008,
+  /** The application could not open the conversation. */
+  failed: 1011,
   /** No room for another conversation. */
   full: 1013,
 } as const;

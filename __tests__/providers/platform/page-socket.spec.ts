@@ -8,7 +8,7 @@ import {
   type PageSocketConfig,
 } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
-import { EMPTY, Subject } from 'rxjs';
+import { EMPTY, firstValueFrom, Subject } from 'rxjs';
 import { parsePlayFrame, parseServerMessage } from '../../../lib/remote/server-messages.ts';
 import { encodeFrame, encodePageWire, type PageHello, type PageMessage } from '../../../lib/transport/page-wire.ts';
 import { FakePhoneSocket } from '../../conformance/phone.ts';
@@ -130,8 +130,38 @@ describe('PageSockets', () => {
       throw new VoiceError('full', { code: 'overloaded' });
     };
     const { call, pages } = serve({}, { open });
-    expect(call().closes[0]).toBe(1013);
-    expect(pages.all).toEqual([]);
+    const refused = call();
+    expect([refused.closes[0], refused.types, pages.all]).toEqual([1013, [], []]);
+  });
+
+  it('welcomes a page only once the application has opened it, which may take a while, or fail', async () => {
+    const ways: ((page: PageSocket) => Promise<void>)[] = [];
+    const open = (page: PageSocket): Promise<void> | undefined => ways.shift()?.(page);
+    const { call, pages } = serve({}, { open });
+    const ready$ = new Subject<void>();
+    ways.push(() => firstValueFrom(ready$));
+    const slow = call(hello({ rate: 48_000 }));
+    const [page] = pages.all;
+    page?.tell({ type: 'session.ready', at: 1 });
+    expect([slow.types, page?.getMetadata().sampleRate]).toEqual([[], 48_000]);
+    ready$.next();
+    await settle();
+    expect([slow.types, slow.closes]).toEqual([['welcome', 'event'], []]);
+
+    const reject = (cause: Error) => () => Promise.reject(cause);
+    ways.push(reject(new Error('no such user')), reject(new VoiceError('full', { code: 'overloaded' })));
+    ways.push((mine) => {
+      mine.hangUp();
+      return Promise.resolve();
+    });
+    const [unknown, full, hungUp] = [call(), call(), call()];
+    await settle();
+    expect([unknown, full, hungUp].map(({ types, closes }) => [types, closes[0]])).toEqual([
+      [[], 1011],
+      [[], 1013],
+      [[], 4000],
+    ]);
+    expect(pages.all).toEqual([page]);
   });
 
   it('lets nobody into a session without its token', async () => {

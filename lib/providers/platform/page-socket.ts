@@ -142,6 +142,12 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
     return difference === 0 && this.#presence$.value !== 'gone';
   }
 
+  /** The call of a page that has said hello for the first time begins. Called by {@link PageSockets}. */
+  expect({ rate }: PageHello): void {
+    this.#rate = rate;
+    this.begin();
+  }
+
   /** Takes over a socket that has said hello; closes any earlier one. Called by {@link PageSockets}. */
   attach(socket: PlatformSocket, hello: PageHello): void {
     if (this.#presence$.value === 'gone') return;
@@ -149,10 +155,6 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
     this.#isReplaced = true;
     this.#line.end('closed', pageCloses.replaced);
     this.#isReplaced = false;
-    if (!resumed) {
-      this.#rate = hello.rate;
-      this.begin();
-    }
     this.#away.set(Infinity);
     this.#silence.set(this.#scheduler.now() + silenceMs);
     this.#line.attach(socket, this.config);

@@ -16,10 +16,10 @@ export interface PageRequest {
 /** Options of {@link PageSockets}. */
 export interface PageSocketsOptions<R extends PageRequest> {
   /**
-   * Called for each new page: start its pipeline here. If it throws, the page is refused; a VoiceError `overloaded`, as
-   * thrown by `sessions()`, tells the page to try again later.
+   * Called for each new page: start its pipeline here. It may be async: the page waits. If it throws, the page is
+   * refused; a VoiceError `overloaded`, as thrown by `sessions()`, tells the page to try again later.
    */
-  readonly open: (page: PageSocket, request: R) => void;
+  readonly open: (page: PageSocket, request: R) => unknown;
   /** Configuration of each page. */
   readonly config?: PageSocketConfig;
   /** Origins of allowed pages, such as `https://app.example.com`. Default: pages of this port on this machine. */
@@ -151,15 +151,25 @@ export class PageSockets<R extends PageRequest = PageRequest> implements Disposa
     }
     const page = new PageSocket({ ...(scheduler && { scheduler }), ...config }, logger, openOpus?.());
     this.#pages.set(page.session, page);
-    page.attach(socket, hello);
+    page.expect(hello);
     page.onCallEnded(() => this.#pages.delete(page.session));
-    try {
-      open(page, request);
-    } catch (cause) {
+    const turnAway = (cause: unknown): void => {
       const isFull = VoiceError.is(cause) && cause.code === 'overloaded';
       this.#logger.warn(`PageSockets: a page is refused: ${messageOf(cause)}`);
-      close(socket, isFull ? pageCloses.full : 1011);
+      close(socket, isFull ? pageCloses.full : pageCloses.failed);
       page.hangUp();
+    };
+    // Only then is the page welcome: one that is refused has not started.
+    const welcome = (): void => {
+      if (this.#pages.has(page.session)) page.attach(socket, hello);
+      else close(socket, pageCloses.over);
+    };
+    try {
+      const opening = open(page, request);
+      if (opening instanceof Promise) opening.then(welcome, turnAway);
+      else welcome();
+    } catch (cause) {
+      turnAway(cause);
     }
   }
 
