@@ -1,6 +1,6 @@
 // Slow: calls of three minutes, sample by sample.
 /** A recording that has what nobody heard, misses what was said, drifts apart, or was made without consent. */
-import { concat, interval, map, NEVER, of, Subject, tap, type Subscription } from 'rxjs';
+import { concat, firstValueFrom, interval, map, NEVER, of, Subject, tap, type Subscription } from 'rxjs';
 import { BufferInput, NullOutput, Pipeline, record, Recording } from 'rxvoice';
 import type { CallRecording, PipelineOptions, RecordOptions } from 'rxvoice';
 import { encodeWav, int16Bytes, int16View, parseWavHeader, type AudioChunk, type AudioMetadata } from 'rxvoice/audio';
@@ -44,10 +44,10 @@ class Line {
   async begin(everyMs = 20, frames = 1): Promise<this> {
     const started = this.pipeline.start();
     await this.pass(0);
-    await started;
     this.#microphone = interval(everyMs * frames, this.scheduler)
       .pipe(tap(() => this.#deliver(this.#next(frames * frame))))
       .subscribe();
+    await started;
     return this;
   }
 
@@ -167,6 +167,27 @@ describe('record()', () => {
     expect(types.at(-1)).toBe('recording.ended');
     const spoken = line.events.filter(({ type }) => type === 'speech.started');
     expect(spoken.map(({ ms }) => ms)).toEqual([4_000, 7_000]);
+  });
+
+  it('has all from the beginning, also what both say while a service still connects', async () => {
+    const line = new Line();
+    const connected$ = new Subject<void>();
+    line.stt.connect = () => firstValueFrom(connected$);
+    line.record();
+    const began = line.begin();
+    await line.pass(0);
+    line.say('Good day.');
+    line.talk('Hello?');
+    await line.pass(2_000);
+    connected$.next();
+    await began;
+    await line.pass(1_000);
+    await line.end();
+    expect([heard(line.left).text, heard(line.right).text]).toEqual(['Hello?', 'Good day.']);
+    expect(line.events.filter(({ type }) => type.startsWith('speech.')).map(({ type }) => type)).toEqual([
+      'speech.started',
+      'speech.ended',
+    ]);
   });
 
   it('has nothing that was not heard: the agent ends at the sample where it is interrupted', async () => {

@@ -156,7 +156,8 @@ export function record(pipeline: Pipeline, options: RecordOptions): CallRecordin
     return concat(merge(heardAll$, written$).pipe(takeUntil(closed$)), ended$);
   });
   const part$: Observable<RecordedPart> = pipeline.state$.pipe(
-    filter(({ type }) => type === 'session.ready'),
+    // Both may be heard before all services are connected, which `session.ready` tells.
+    filter((event) => event.type === 'agent.state' && event.state !== 'idle'),
     take(1),
     switchMap(() => session$),
     share(),
