@@ -161,4 +161,36 @@ describe('webVtt() and srt()', () => {
     expect(vtt).toMatch(/--> .*\nOne two\n\n$/);
     expect(isComplete).toBe(true);
   });
+
+  it.each(['hangs up', 'is disposed'])('write what the caller was saying when the call %s', async (how) => {
+    const rig = await call();
+    let vtt = '';
+    captions(rig.pipeline, { user: true })
+      .pipe(webVtt())
+      .subscribe((text) => (vtt += text));
+    await rig.scheduler.advance(1_000);
+    rig.stt.hearWords(FakeSTT.result('I would', 'interim'));
+    await rig.scheduler.advance(1_000);
+    rig.stt.hearWords(FakeSTT.result('I would like a', 'interim'));
+    await rig.scheduler.advance(500);
+    if (how === 'hangs up') await rig.pipeline.stop();
+    await rig.scheduler.advance(500);
+    await over(rig);
+    expect(vtt).toBe('WEBVTT\n\n1\n00:00:01.000 --> 00:00:02.000\nI would like a\n\n');
+  });
+
+  it('write nothing of a turn that was cancelled before its words were final', async () => {
+    const rig = await call({ turnTaking: { strategy: 'manual' } });
+    let vtt = '';
+    captions(rig.pipeline, { user: true })
+      .pipe(webVtt())
+      .subscribe((text) => (vtt += text));
+    rig.pipeline.beginTurn();
+    rig.stt.hearWords(FakeSTT.result('never mind', 'interim'));
+    await rig.scheduler.advance(500);
+    rig.pipeline.cancelTurn();
+    await rig.scheduler.advance(500);
+    await over(rig);
+    expect(vtt).toBe('WEBVTT\n\n');
+  });
 });

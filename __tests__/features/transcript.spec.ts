@@ -1,4 +1,5 @@
 /** A chat of what was said: lines that nobody heard, that come twice, or that flicker when they are over. */
+import { lastValueFrom } from 'rxjs';
 import { transcript, type TranscriptLine } from 'rxvoice';
 import { FakeSTT } from 'rxvoice/testing';
 import { call, over, type Call } from '../pipeline/support/call.ts';
@@ -25,6 +26,15 @@ describe('transcript()', () => {
       ...['agent ~ One', 'agent ~ One two', 'agent ~ One two three.', 'agent . One two three.'],
     ]);
     await over(rig);
+  });
+
+  it('completes with the pipeline, and has what was heard last', async () => {
+    const rig = await call();
+    const last = lastValueFrom(transcript(rig.pipeline));
+    rig.pipeline.say('One two three.');
+    await rig.scheduler.advance(300);
+    await over(rig);
+    expect(brief(await last)).toEqual(['agent . One | two three.']);
   });
 
   it('shows what the user is saying, and each line once when it is over', async () => {

@@ -44,10 +44,13 @@ interface Captioned {
   readonly agent?: OpenCue | undefined;
   /** Its speech has ended; words that sounded sooner than expected may follow. */
   readonly isOver: boolean;
-  /** When the user began the words that are not yet final. */
-  readonly userSince?: number | undefined;
+  /** The user's words that are not yet final, and when they began. */
+  readonly user?: { readonly since: number; readonly latest: Heard } | undefined;
   readonly told: readonly CaptionCue[];
 }
+
+/** The user's words. */
+type Heard = VoiceEvent<'transcript.interim' | 'transcript.final'>;
 
 /** Silence after which a new cue begins, after a sentence and within one, in milliseconds. */
 const sentencePauseMs = 700;
@@ -104,8 +107,11 @@ function step(before: Captioned, event: VoiceEvent | undefined, options: Caption
       return options.user ? hearUser(state, event, options) : state;
     case undefined:
     case 'session.closed':
-      return complete({ ...state, userSince: undefined }, options);
-    case 'turn.ended':
+      return complete(hearNoMore(state, options), options);
+    case 'turn.ended': {
+      const next = event.reason === 'cancelled' ? { ...state, user: undefined } : state;
+      return next.isOver ? complete(next, options) : next;
+    }
     case 'agent.state':
     case 'speech.started':
       return state.isOver ? complete(state, options) : state;
@@ -164,21 +170,27 @@ function complete(before: Captioned, options: CaptionOptions): Captioned {
 /** The user's words; while they may still change, only the last lines. */
 function hearUser(
   before: Captioned,
-  { type, at, text, turnId }: VoiceEvent<'transcript.interim' | 'transcript.final'>,
+  latest: Heard,
   options: CaptionOptions,
+  isFinal: boolean = latest.type === 'transcript.final',
 ): Captioned {
   const { lineLength = 42, maxLines = 2 } = options;
+  const { at, text, turnId } = latest;
   const endMs = timeOf(at, before);
-  const userSince = before.userSince ?? endMs;
-  const groups = groupsOf(wordsBetween(text, userSince, endMs), lineLength, maxLines);
-  const isFinal = type === 'transcript.final';
+  const since = before.user?.since ?? endMs;
+  const groups = groupsOf(wordsBetween(text, since, endMs), lineLength, maxLines);
   const cues = (isFinal ? groups : groups.slice(-1)).map((words, index) => {
     const cue = { id: `user-${before.userCues + index + 1}`, speaker: 'user', words } as const;
     return cueOf({ ...cue, ...(turnId === undefined ? {} : { turnId }) }, isFinal, options);
   });
 
-  if (!isFinal) return { ...before, userSince, told: cues };
-  return { ...before, userSince: undefined, userCues: before.userCues + cues.length, told: cues };
+  if (!isFinal) return { ...before, user: { since, latest }, told: cues };
+  return { ...before, user: undefined, userCues: before.userCues + cues.length, told: cues };
+}
+
+/** What was not final when the call broke off stays as it was heard. */
+function hearNoMore(before: Captioned, options: CaptionOptions): Captioned {
+  return before.user ? hearUser(before, before.user.latest, options, true) : before;
 }
 
 function cueOf(cue: OpenCue, isComplete: boolean, { lineLength = 42 }: CaptionOptions): CaptionCue {

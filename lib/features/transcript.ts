@@ -1,4 +1,15 @@
-import { defer, distinctUntilChanged, ignoreElements, map, mergeMap, type Observable, scan, startWith } from 'rxjs';
+import {
+  defer,
+  distinctUntilChanged,
+  endWith,
+  ignoreElements,
+  map,
+  mergeMap,
+  type Observable,
+  scan,
+  startWith,
+  takeUntil,
+} from 'rxjs';
 import type { HistoryChange, HistoryItem } from '../conversation/history.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
@@ -56,11 +67,14 @@ export function transcript(
     const changes$: Observable<HistoryChange | Said> = history?.changes$ ?? events$.pipe(mergeMap(saidIn));
     // The agent's words are told while somebody listens to `captions$`.
     const event$ = merge(changes$, captions$.pipe(ignoreElements()), events$);
+    // A history may outlast its pipeline.
+    const over$ = events$.pipe(ignoreElements(), endWith(true));
     return event$.pipe(
       scan((state, event) => step(state, event, itemsOf), begin),
       startWith(begin),
       distinctUntilChanged((a, b) => a.open === b.open && a.lines === b.lines),
       map(({ open, lines }) => [...lines, ...linesOf(open)]),
+      takeUntil(over$),
     );
   });
 }
