@@ -8,6 +8,7 @@ const rules: Readonly<Record<string, ConfigRule>> = {
   speed: { min: 0.5, max: 2 },
   volume: { min: 0 },
   instructions: { maxLength: 5 },
+  scheduler: {},
   'options.speed': { min: 1, max: 2 },
   'options.silenceMs': { min: 0, integer: true, orFalse: true },
   'options.clean': { type: 'boolean' },
@@ -15,11 +16,27 @@ const rules: Readonly<Record<string, ConfigRule>> = {
   model: { type: 'text' },
 };
 
+const circular: { self?: object } = {};
+circular.self = circular;
+
 describe('configProblem', () => {
   const cases: readonly (readonly [string, object, string | undefined])[] = [
     ['passes what keeps every rule', { voiceId: 'v', format: 'wav', sampleRate: 8000, speed: 2, volume: 9 }, undefined],
     ['passes keys that are absent', { voiceId: 'v' }, undefined],
+    ['passes any value of a key whose rule asks for nothing', { voiceId: 'v', scheduler: circular }, undefined],
     ['passes keys without a rule', { voiceId: 'v', other: {} }, undefined],
+    ['refuses two letters exchanged', { voiceId: 'v', mdoel: 'm' }, 'there is no option mdoel: did you mean model?'],
+    ['refuses a letter too few', { voiceId: 'v', voume: 1 }, 'there is no option voume: did you mean volume?'],
+    ['refuses a letter too many', { voiceId: 'v', models: [] }, 'there is no option models: did you mean model?'],
+    ['refuses a wrong letter', { voiceId: 'v', fornat: 'wav' }, 'there is no option fornat: did you mean format?'],
+    [
+      'refuses snake case',
+      { voiceId: 'v', sample_rate: 8000 },
+      'there is no option sample_rate: did you mean sampleRate?',
+    ],
+    ['refuses another case', { voiceid: 'v' }, 'there is no option voiceid: did you mean voiceId?'],
+    ['refuses a misspelt group', { voiceId: 'v', optoins: {} }, 'there is no option optoins: did you mean options?'],
+    ['passes a misspelt key without a value', { voiceId: 'v', mdoel: undefined }, undefined],
     ['names a key that is missing', {}, 'voiceId is missing'],
     ['takes an empty text for a missing one', { voiceId: '' }, 'voiceId is missing'],
     ['names all allowed values', { voiceId: 'v', format: 'ogg' }, 'format must be wav, mp3 or pcm, not "ogg"'],

@@ -1,6 +1,7 @@
 /**
  * A misspelt key silently leaves a default in force: `reconnect: { maxAttemps: 3 }` retried ten times. Each group of
- * options has the keys that its page documents, whose tables are written from the types, and no others.
+ * options has the keys that its page documents, whose tables are written from the types, and no others. A configuration
+ * may have others too, an application's own, but none that differs by a letter from one of its own.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import * as library from 'rxvoice';
@@ -15,7 +16,7 @@ const pages = new URL('../../docs/providers/', import.meta.url);
 /** The keys in a page's table of the configuration, by group; `''` for those of the configuration itself. */
 function groupsOf(page: string): ReadonlyMap<string, readonly string[]> {
   const text = readFileSync(new URL(page, pages), 'utf8');
-  const [, section = ''] = /\n## Configuration\n(.*?)(?=\n## |$)/s.exec(text) ?? [];
+  const [, section = ''] = /<!-- config -->(.*?)<!-- \/config -->/s.exec(text) ?? [];
   const keys = [...section.matchAll(/^\| `([\w.]+)`/gm)].map(([, key = '']) => key);
   const groups = new Map<string, string[]>();
   for (const key of keys) {
@@ -30,6 +31,10 @@ const keysOfPolicy = [...policy, 'maxRetryAfterMs', 'budgetMs', 'untilFirst', 's
 
 const titleOf = (page: string): string => /^# .*?(\w+)$/m.exec(readFileSync(new URL(page, pages), 'utf8'))?.[1] ?? '';
 const byName = new Map(everyProvider(library));
+const ownKeys = readdirSync(pages).flatMap((page) => {
+  const provider = byName.get(titleOf(page)) as { updateConfig(config: object): void } | undefined;
+  return provider ? [[titleOf(page), groupsOf(page).get('') ?? [], provider] as const] : [];
+});
 const cases = readdirSync(pages).flatMap((page) => {
   const provider = byName.get(titleOf(page)) as { updateConfig(config: object): void } | undefined;
   const groups = groupsOf(page);
@@ -44,6 +49,44 @@ const cases = readdirSync(pages).flatMap((page) => {
 /** An object with a value at a path. */
 const nested = (path: string, value: unknown): object =>
   path.split('.').reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as object;
+
+/** What a provider says of a configuration with one more key. */
+function said(provider: { updateConfig(config: object): void }, key: string): string {
+  try {
+    provider.updateConfig({ [key]: 1 });
+    return '';
+  } catch (error) {
+    return VoiceError.is(error) ? error.message : '';
+  }
+}
+
+/** Without its last letter but one. */
+const misspelt = (key: string): string => key.replace(/.(.)$/, '$1');
+
+describe('a configuration', () => {
+  it.each(ownKeys)('of %s has no misspelt key', (_, keys, provider) => {
+    const missed = keys.filter((key) => {
+      const [, meant = ''] = / there is no option \w+: did you mean (\w+)\?$/.exec(said(provider, misspelt(key))) ?? [];
+      return !keys.includes(meant);
+    });
+    expect(missed).toEqual([]);
+  });
+
+  it.each(ownKeys)('of %s may have each of its keys, and an application’s own', (_, keys, provider) => {
+    const refused = [...keys, 'forTheLogOfMyApplication'].filter((key) => said(provider, key).includes('no option'));
+    expect(refused).toEqual([]);
+  });
+
+  it('with a misspelt key is refused by initialize(), and by updateConfig()', async () => {
+    const stt = new library.AlphaSTT({ apiKey: 'key', ...({ langauge: 'de' } as object) });
+    await expect(stt.initialize()).rejects.toThrow(
+      'AlphaSTT could not be initialized: there is no option langauge: did you mean language?',
+    );
+    const tts = new library.ThetaTTS({ apiKey: 'key' });
+    expect(() => tts.updateConfig({ response_format: 'wav' } as object)).toThrow('did you mean responseFormat?');
+    expect(tts.config).toEqual({ apiKey: 'key' });
+  });
+});
 
 describe('a group of options', () => {
   it.each(cases)('%s refuses a misspelt key of %s, and names those that there are', (_, group, keys, provider) => {

@@ -33,8 +33,8 @@ export interface ConfigRule<V = unknown> {
 }
 
 /**
- * Rules by key; `options.speed` is the key `speed` in the object `options`, which may then have no other keys than those
- * with a rule: `{}` allows any value.
+ * Rules by key; `{}` allows any value. `options.speed` is the key `speed` in the object `options`, which may then have no
+ * other keys than those with a rule. A configuration may, unless the key looks like a misspelt one that has a rule.
  */
 export type ConfigRules = Readonly<Record<string, ConfigRule>>;
 
@@ -103,11 +103,29 @@ export function unknownKey(given: object, keys: readonly string[], group: string
   return key && `there is no option ${group}${key}, only ${keys.map((each) => group + each).join(', ')}`;
 }
 
-/** A key without a rule, in an object whose other keys have one. */
+/** A key without a rule that differs by a letter from one with a rule, as a sentence: it was meant to be that. */
+function misspeltKey(given: object, keys: readonly string[]): string | undefined {
+  for (const key of Object.keys(given).filter(
+    (each) => !keys.includes(each) && Reflect.get(given, each) !== undefined,
+  )) {
+    const forms = formsOf(key);
+    const meant = keys.find((each) => formsOf(each).some((form) => forms.includes(form)));
+    if (meant) return `there is no option ${key}: did you mean ${meant}?`;
+  }
+  return undefined;
+}
+
+/** A key in any spelling, and without any one letter: those of a misspelt one have something in common with the right. */
+function formsOf(key: string): readonly string[] {
+  const word = key.replaceAll('_', '').toLowerCase();
+  return [word, ...Array.from(word, (_, at) => word.slice(0, at) + word.slice(at + 1))];
+}
+
+/** A key that must not be there: misspelt, or without a rule in an object whose other keys have one. */
 function strayKey(given: object, rules: readonly string[], group: string = ''): string | undefined {
   const keys = rules.map((each) => each.slice(group.length));
   const members = [...new Set(keys.map((each) => each.replace(/\..*/, '')))];
-  const stray = group && unknownKey(given, members, group);
+  const stray = group ? unknownKey(given, members, group) : misspeltKey(given, members);
   if (stray) return stray;
   for (const member of members.filter((each) => !keys.includes(each))) {
     const inner = rules.filter((each) => each.startsWith(`${group}${member}.`));
@@ -143,16 +161,17 @@ const missing = ({ required }: ConfigRule): string | undefined => (required ? 'i
 function broken(value: unknown, rule: ConfigRule): string | undefined {
   const { type, oneOf, known, min, max, integer = false, orFalse = false, maxLength } = rule;
   if (orFalse && value === false) return undefined;
-  const not = `not ${quoted(value)}`;
-  if (type && !types[type][1](value)) return `must be ${types[type][0]}, ${not}`;
+  // Only what is refused is looked at: a clock, or a worker, may be circular.
+  const not = (): string => `not ${quoted(value)}`;
+  if (type && !types[type][1](value)) return `must be ${types[type][0]}, ${not()}`;
   if (oneOf && !oneOf.some((each) => each === value))
-    return `must be ${oneOf.join(', ').replace(/, ([^,]*)$/, ' or $1')}, ${not}`;
-  if (known && typeof value !== typeof known[0]) return `must be a ${wordFor(known[0])}, ${not}`;
+    return `must be ${oneOf.join(', ').replace(/, ([^,]*)$/, ' or $1')}, ${not()}`;
+  if (known && typeof value !== typeof known[0]) return `must be a ${wordFor(known[0])}, ${not()}`;
   const isNumeric = min !== undefined || max !== undefined;
   const inRange = typeof value === 'number' && value >= (min ?? -Infinity) && value <= (max ?? Infinity);
   if (isNumeric && !(inRange && (!integer || Number.isInteger(value)))) {
     const range = `from ${min ?? '-∞'} to ${max ?? '∞'}${orFalse ? ', or false' : ''}`;
-    return `must be a ${integer ? 'whole ' : ''}number ${range}, ${not}`;
+    return `must be a ${integer ? 'whole ' : ''}number ${range}, ${not()}`;
   }
   if (maxLength === undefined) return undefined;
   if (Array.isArray(value) && value.length > maxLength) return `must have at most ${maxLength} entries`;

@@ -118,6 +118,7 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
   protected abstract connect(context: AudioContext, node: AudioNode): Promise<void> | void;
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {
+    this.assertConfig();
     await this.#open(undefined, signal);
   }
 

@@ -82,6 +82,7 @@ export abstract class PacedOutput<C extends object> extends Provider<C> implemen
   }
 
   protected override onInitialize(_signal: AbortSignal): Promise<void> | void {
+    this.assertConfig();
     return this.playout.load?.(this.name);
   }
 

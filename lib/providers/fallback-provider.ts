@@ -48,6 +48,7 @@ export interface FallbackOptions {
 }
 
 const rules: RulesOf<FallbackOptions> = {
+  scheduler: {},
   firstTokenMs: { min: 1 },
   backupFirstTokenMs: { min: 1 },
   firstAudioMs: { min: 1 },

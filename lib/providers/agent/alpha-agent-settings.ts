@@ -129,6 +129,7 @@ export interface AlphaCode {
 
 /** Rules for the configuration. */
 export const alphaRules: ConfigRules = {
+  extraBody: {},
   greeting: { type: 'text' },
   tags: { type: 'texts' },
   experimental: { type: 'boolean' },

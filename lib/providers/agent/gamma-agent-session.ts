@@ -75,6 +75,7 @@ const unit = { min: 0, max: 1 };
 
 /** Rules for the configuration. */
 export const gammaAgentRules: ConfigRules = {
+  ...{ signedUrl: {}, greeting: {}, tools: {}, dynamicVariables: {}, customLlmExtraBody: {}, extraBody: {} },
   agentId: { type: 'text' },
   instructions: { type: 'text' },
   'context.messages': {},

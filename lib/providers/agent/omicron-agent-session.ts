@@ -79,6 +79,7 @@ export interface OmicronAgentCompression {
 
 /** Rules for the configuration. */
 export const omicronAgentRules: ConfigRules = {
+  ...{ tools: {}, extraBody: {} },
   model: { type: 'text', default: 'gemini-3.8-live' },
   voice: { type: 'text' },
   language: { type: 'text' },

@@ -10,6 +10,7 @@ import type { Logger } from '../../core/logger.ts';
 import type { TokenUsage } from '../../core/messages.ts';
 import { OnDemand } from '../../core/on-demand.ts';
 import { RemoteProvider } from '../../core/remote-provider.ts';
+import { remoteRules } from '../../core/remote-rules.ts';
 import type {
   AgentFunctionCall,
   AgentFunctionEnd,
@@ -28,6 +29,8 @@ import type * as Runner from './agent-runner.ts';
 import type { AgentHost, AgentRunner } from './agent-runner.ts';
 import type { AgentCommand, AgentConfig, AgentWire, LateAgentPart, LateAgentWire } from './agent-wire.ts';
 import type { AgentEvent, AgentStreams, AgentTold } from './dialogue-state.ts';
+
+const agentRules = { ...remoteRules, ...reconnectRules, onFunctionCall: {}, functionTimeoutMs: {} };
 
 /** Audio kept while there is no connection, in milliseconds. */
 const waitingMs = 60_000;
@@ -200,9 +203,7 @@ export abstract class StreamingAgent<C extends AgentConfig, S, A = unknown>
 
   protected override configProblem(): string | undefined {
     const { rules, conflict } = this.#wire;
-    return (
-      configProblem(this.config, { ...reconnectRules, ...rules }, this.advise) ?? conflict?.(this.config, this.advise)
-    );
+    return configProblem(this.config, { ...agentRules, ...rules }, this.advise) ?? conflict?.(this.config, this.advise);
   }
 
   protected override async onInitialize(_signal: AbortSignal): Promise<void> {

@@ -74,6 +74,7 @@ export interface ThetaAgentTranscription {
 
 /** Rules for the configuration. */
 export const thetaAgentRules: ConfigRules = {
+  ...{ tools: {}, extraBody: {}, workletUrl: {}, organizationId: {}, projectId: {} },
   model: { type: 'text', default: 'gpt-realtime-2.1' },
   instructions: { type: 'text' },
   greeting: { type: 'text' },

@@ -28,6 +28,7 @@ export interface BufferInputConfig {
 }
 
 const rules: RulesOf<BufferInputConfig> = {
+  scheduler: {},
   sampleRate: { min: 1_000, max: 768_000, integer: true },
   encoding: { oneOf: ['linear16'] },
   channels: { min: 1, max: 32, integer: true },

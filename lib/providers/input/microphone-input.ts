@@ -23,6 +23,7 @@ import { microphonePermission, type MicrophonePermission } from '../../playback/
 import { resource } from '../../playback/resource.ts';
 import { trackEvents$ } from '../../playback/media-track.ts';
 import type { TrackCapture } from '../../playback/track-capture.ts';
+import { configProblem, type RulesOf } from '../../core/config-rule.ts';
 import { messageOf, type VoiceError, type VoiceErrorCode } from '../../core/errors.ts';
 import { ownEntry } from '../../core/guard.ts';
 import type { ConnectionEvent } from '../../core/roles.ts';
@@ -54,6 +55,11 @@ const constrained = ['deviceId', 'echoCancellation', 'noiseSuppression', 'autoGa
 
 /** Duration of pure zeros that no real room produces, in milliseconds (F54). */
 const zerosMs = 5_000;
+
+const rules: RulesOf<MicrophoneInputConfig> = {
+  ...{ workletUrl: {}, scheduler: {}, sampleRate: {}, deviceId: {} },
+  ...{ echoCancellation: {}, noiseSuppression: {}, autoGainControl: {} },
+};
 
 interface Refusal {
   readonly code: VoiceErrorCode;
@@ -109,6 +115,10 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
    */
   get connection$(): Observable<ConnectionEvent> {
     return this.handOut('connection$', this.#connection$);
+  }
+
+  protected override configProblem(): string | undefined {
+    return configProblem(this.config, rules);
   }
 
   /** A running session takes another microphone, and other constraints, at once. */

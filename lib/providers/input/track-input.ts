@@ -101,6 +101,7 @@ export abstract class TrackInput<C extends TrackInputConfig> extends Provider<C>
   }
 
   protected override async onInitialize(_signal: AbortSignal): Promise<void> {
+    this.assertConfig();
     if (!canResample(48_000, this.sampleRate)) {
       const message = `${this.name} cannot deliver ${this.sampleRate} Hz: use 8000, 16000, 24000 or 48000`;
       throw this.error(message, { code: 'configuration' });

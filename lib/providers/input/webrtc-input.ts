@@ -1,4 +1,5 @@
 import { BehaviorSubject, EMPTY, finalize, ignoreElements, of, switchMap, tap, type Observable } from 'rxjs';
+import { configProblem, type RulesOf } from '../../core/config-rule.ts';
 import { holdRemoteTrack, trackEvents$ } from '../../playback/media-track.ts';
 import type { TrackCapture } from '../../playback/track-capture.ts';
 import { merge } from '../../stream/merge.ts';
@@ -9,6 +10,8 @@ export interface WebRTCInputConfig extends TrackInputConfig {
   /** Sample rate delivered, in Hz. Default: 16,000. */
   readonly targetSampleRate?: number;
 }
+
+const rules: RulesOf<WebRTCInputConfig> = { workletUrl: {}, scheduler: {}, targetSampleRate: {} };
 
 /**
  * Audio of a WebRTC media track that the application supplies (W3C WebRTC and Web Audio), in a browser. No service.
@@ -23,6 +26,10 @@ export class WebRTCInput extends TrackInput<WebRTCInputConfig> {
   constructor(config: WebRTCInputConfig = {}, logger?: ConstructorParameters<typeof TrackInput>[1]) {
     super(config, logger);
     this.sampleRate = config.targetSampleRate ?? 16_000;
+  }
+
+  protected override configProblem(): string | undefined {
+    return configProblem(this.config, rules);
   }
 
   /**

@@ -40,6 +40,7 @@ export interface BrowserLLMConfig {
 }
 
 const rules: RulesOf<BrowserLLMConfig & Pick<GenerateOptions, 'seed'>> = {
+  ...{ onLoadProgress: {}, systemPrompt: {}, chatOpts: {}, appConfig: {}, worker: {}, createEngine: {} },
   model: { required: true, type: 'text' },
   maxTokens: { min: 1, integer: true, wire: true, default: 512 },
   temperature: { min: 0, max: 2, wire: true },

@@ -1,14 +1,29 @@
 import { defer, EMPTY, type Observable, Subject, type Subscription, takeUntil } from 'rxjs';
-import { configProblem } from '../../core/config-rule.ts';
+import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
 import { oncePerKind } from '../../core/application-code.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { GenerateOptions, LLMEvent, Message } from '../../core/messages.ts';
 import { OnDemand } from '../../core/on-demand.ts';
 import { type AuthType, RemoteProvider } from '../../core/remote-provider.ts';
+import { remoteRules } from '../../core/remote-rules.ts';
 import type { ConnectionEvent, LLMProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
 import type { LLMConfig } from './llm-config.ts';
 import type { ExchangeHost, ModelExchange } from './model-exchange.ts';
 import type { LateModelWire, ModelContext, ModelDialect, ModelWire } from './model-wire.ts';
+
+const chatRules: Readonly<Record<keyof LLMConfig, ConfigRule>> = {
+  ...remoteRules,
+  model: {},
+  systemPrompt: {},
+  maxTokens: {},
+  stopSequences: {},
+  extraBody: {},
+  firstByteTimeoutMs: {},
+  idleTimeoutMs: {},
+  tokenTimeoutMs: {},
+  maxRetries: {},
+  retryBudgetMs: {},
+};
 
 /**
  * A language model behind a service. A wire defines the requests and reads the answers; timeouts, retries and
@@ -68,7 +83,7 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
   }
 
   protected override configProblem(): string | undefined {
-    return configProblem(this.config, this.#wire.rules);
+    return configProblem(this.config, { ...chatRules, ...this.#wire.rules });
   }
 
   protected override async onInitialize(_signal: AbortSignal): Promise<void> {

@@ -12,7 +12,11 @@ export type { MuLLMConfig, MuLLMModel } from './mu-dialect.ts';
 const wire: LateModelWire<MuLLMConfig> = {
   name: 'MuLLM',
   baseUrl: 'https://api.anthropic.com',
-  rules: { maxTokens: { min: 1, integer: true }, promptCache: { oneOf: ['5m', '1h'], orFalse: true } },
+  rules: {
+    ...{ thinking: {}, effort: {} },
+    maxTokens: { min: 1, integer: true },
+    promptCache: { oneOf: ['5m', '1h'], orFalse: true },
+  },
   retiring: muLLM,
   load: async (name) => {
     const code = new OnDemand(name, () => import('./mu-dialect.ts'));

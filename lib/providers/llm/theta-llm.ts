@@ -81,7 +81,12 @@ const profile: ChatProfile<ThetaLLMConfig> = {
   reasoningEffort: (model) => familyOf(model)?.effort,
   refusedFields,
   retiring: thetaLLM,
-  rules: { api: { oneOf: ['chat', 'responses'] }, organizationId: { type: 'text' }, projectId: { type: 'text' } },
+  rules: {
+    api: { oneOf: ['chat', 'responses'] },
+    serviceTools: {},
+    organizationId: { type: 'text' },
+    projectId: { type: 'text' },
+  },
   headers: ({ organizationId, projectId }) => ({ 'OpenAI-Organization': organizationId, 'OpenAI-Project': projectId }),
 };
 

@@ -1,3 +1,4 @@
+import { configProblem, type RulesOf } from '../../core/config-rule.ts';
 import { VoiceError } from '../../core/errors.ts';
 import { holdAudioSession } from '../../playback/audio-session.ts';
 import { ContextOutput, type ContextOutputConfig } from '../../playback/context-output.ts';
@@ -10,6 +11,8 @@ export interface BrowserAudioOutputConfig extends ContextOutputConfig {
    */
   readonly sinkId?: string;
 }
+
+const rules: RulesOf<BrowserAudioOutputConfig> = { workletUrl: {}, scheduler: {}, sinkId: {} };
 
 /**
  * The user's speaker, in a browser (W3C Web Audio). No service.
@@ -25,6 +28,10 @@ export class BrowserAudioOutput extends ContextOutput<BrowserAudioOutputConfig> 
 
   constructor(config: BrowserAudioOutputConfig = {}, logger?: ConstructorParameters<typeof ContextOutput>[1]) {
     super(config, logger);
+  }
+
+  protected override configProblem(): string | undefined {
+    return configProblem(this.config, rules);
   }
 
   protected override async connect(context: AudioContext, node: AudioNode): Promise<void> {

@@ -1,5 +1,6 @@
 import type { SchedulerLike } from 'rxjs';
 import type { AudioFormat } from '../../audio/types.ts';
+import { configProblem, type RulesOf } from '../../core/config-rule.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { ProviderRole, ProviderType } from '../../core/roles.ts';
 import { PacedOutput } from '../../playback/paced-output.ts';
@@ -12,6 +13,8 @@ export interface NullOutputConfig {
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
 }
+
+const rules: RulesOf<NullOutputConfig> = { realtime: {}, scheduler: {} };
 
 const rawEncodings = ['linear16', 'linear32', 'mulaw', 'alaw'] as const;
 
@@ -30,5 +33,9 @@ export class NullOutput extends PacedOutput<NullOutputConfig> {
   constructor(config: NullOutputConfig = {}, logger?: Logger) {
     super(config, logger);
     this.playout = new LatePlayout({ write: () => undefined, clear: () => undefined }, config);
+  }
+
+  protected override configProblem(): string | undefined {
+    return configProblem(this.config, rules);
   }
 }

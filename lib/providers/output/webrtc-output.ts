@@ -1,7 +1,10 @@
+import { configProblem, type RulesOf } from '../../core/config-rule.ts';
 import { ContextOutput, type ContextOutputConfig } from '../../playback/context-output.ts';
 
 /** Configuration of {@link WebRTCOutput}. */
 export type WebRTCOutputConfig = ContextOutputConfig;
+
+const rules: RulesOf<WebRTCOutputConfig> = { workletUrl: {}, scheduler: {} };
 
 /**
  * A WebRTC media track that carries what is played, in a browser (W3C WebRTC and Web Audio). No service.
@@ -39,6 +42,10 @@ export class WebRTCOutput extends ContextOutput<WebRTCOutputConfig> {
     if (!this.#destination) this.assertReady('getStream');
     if (this.#destination) return this.#destination.stream;
     throw this.error(`${this.name} has no stream`, { code: 'internal' });
+  }
+
+  protected override configProblem(): string | undefined {
+    return configProblem(this.config, rules);
   }
 
   protected override connect(context: AudioContext, node: AudioNode): void {

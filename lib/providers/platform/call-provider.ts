@@ -104,11 +104,6 @@ export abstract class CallProvider<C extends object, E extends { readonly reason
     return this.#input.listen(values$, callback);
   }
 
-  protected override onInitialize(signal: AbortSignal): Promise<void> | void {
-    this.assertConfig();
-    return super.onInitialize(signal);
-  }
-
   /** Releases the attached call, if any. */
   protected abstract leave(): void;
 

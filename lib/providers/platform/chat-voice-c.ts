@@ -53,6 +53,7 @@ interface VoiceCall {
 }
 
 const rules: Readonly<Record<string, ConfigRule>> = {
+  ...{ listensTo: {}, scheduler: {} },
   silenceMs: { min: 100, max: 60_000 },
   leadMs: { min: 0, max: 1000 },
   reconnectMs: { min: 0, max: 600_000 },

@@ -32,6 +32,7 @@ export interface MeetingCallFConfig extends ContextOutputConfig, MeetingPlace {
 }
 
 const rules: Readonly<Record<string, ConfigRule>> = {
+  ...{ token: {}, workletUrl: {}, scheduler: {} },
   meetingLink: { type: 'text' },
   meetingId: { type: 'text' },
   passcode: { type: 'text' },

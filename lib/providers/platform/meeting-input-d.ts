@@ -69,6 +69,7 @@ export interface MeetingTarget {
 }
 
 const rules: Readonly<Record<string, ConfigRule>> = {
+  ...{ allowInsecure: {}, connectTimeoutMs: {}, scheduler: {} },
   clientId: { type: 'text', required: true },
   clientSecret: { type: 'text', required: true },
   dataOpt: { oneOf: ['mixed', 'per-participant'] },

@@ -2,6 +2,7 @@ import { BehaviorSubject, filter, fromEvent, Subscription, takeUntil, type Obser
 import type { AudioMetadata } from '../../audio/types.ts';
 import { capturedFormat } from '../../playback/media-track.ts';
 import type { BackoffOptions } from '../../stream/backoff.ts';
+import { remoteRules } from '../../core/remote-rules.ts';
 import { reconnectRules } from '../../stream/reconnect-rules.ts';
 import { configProblem } from '../../core/config-rule.ts';
 import { VoiceError } from '../../core/errors.ts';
@@ -55,7 +56,8 @@ export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
   }
 
   protected override configProblem(): string | undefined {
-    return configProblem(this.config, reconnectRules);
+    const own = { spaceName: {}, workletUrl: {}, iceServers: {} };
+    return configProblem(this.config, { ...remoteRules, ...reconnectRules, ...own });
   }
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {

@@ -193,6 +193,7 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
   protected override configProblem(): string | undefined {
     return configProblem(this.config, {
       ...phoneRules,
+      opus: {},
       leadMs: { min: 200, max: 20_000 },
       resumeMs: { min: 0, max: 600_000 },
       sampleRate: { oneOf: [8000, 16_000, 24_000, 48_000] },

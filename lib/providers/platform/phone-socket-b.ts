@@ -155,7 +155,7 @@ export class PhoneSocketB
   }
 
   protected override configProblem(): string | undefined {
-    return configProblem(this.config, phoneRules);
+    return configProblem(this.config, { ...phoneRules, notify: {}, connectTimeoutMs: {} });
   }
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {

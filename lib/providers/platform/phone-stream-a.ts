@@ -155,7 +155,7 @@ export class PhoneStreamA
   }
 
   protected override configProblem(): string | undefined {
-    return configProblem(this.config, phoneRules);
+    return configProblem(this.config, { ...phoneRules, fillGaps: {} });
   }
 
   protected override leave(): void {

@@ -71,6 +71,7 @@ export interface BetaRule extends ConfigRule {
 
 /** The keys, with their names on the wire. */
 export const betaRules: Readonly<Record<string, BetaRule>> = {
+  parameters: {},
   model: { type: 'text', wire: 'speech_model', default: 'universal-3-5-pro' },
   language: { type: 'text' },
   sampleRate: { min: 1, integer: true },

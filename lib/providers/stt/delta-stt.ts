@@ -82,6 +82,7 @@ const encodings: NamedEncodings = { pcm_s16le: 'linear16', pcm_f32le: 'linear32'
 
 /** Rules for the keys (the vendor's limits), with their names in the first message. */
 export const deltaSTTRules: ConfigRules = {
+  ...{ parameters: {}, extraBody: {} },
   model: { type: 'text', wire: true, default: 'stt-rt-v5' },
   language: { type: 'text' },
   audioFormat: { oneOf: Object.keys(encodings) },

@@ -65,6 +65,7 @@ const endingSeconds = 0.3;
 
 /** Rules for the keys, and their names in the session request. */
 export const epsilonSTTRules: ConfigRules = {
+  ...{ customVocabulary: {}, extraBody: {} },
   model: { type: 'text', wire: 'model', default: 'solaria-1' },
   encoding: { oneOf: Object.keys(encodings), wire: 'encoding', default: 'wav/pcm' },
   sampleRate: { oneOf: sampleRates },

@@ -67,6 +67,7 @@ export interface GammaSTTOptions extends StreamingSTTConfig {
 
 /** Rules for the keys (the vendor's limits), with their query parameters. */
 const gammaSTTRules: ConfigRules = {
+  ...{ token: {}, parameters: {} },
   model: { type: 'text', wire: 'model_id', default: 'scribe_v2_realtime' },
   audioFormat: { oneOf: Object.keys(gammaFormats) },
   commitStrategy: { known: ['vad', 'manual'], wire: true, default: 'vad' },

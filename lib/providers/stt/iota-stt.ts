@@ -1,6 +1,7 @@
 import { EMPTY, type Observable } from 'rxjs';
 import type { AudioFormat } from '../../audio/types.ts';
 import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
+import { remoteRules } from '../../core/remote-rules.ts';
 import { OnDemand } from '../../core/on-demand.ts';
 import type { RemoteConfig } from '../../core/remote-provider.ts';
 import type { TranscriptionResult } from '../../core/roles.ts';
@@ -52,6 +53,18 @@ export interface IotaSTTConfig extends RemoteConfig {
 }
 
 const rules: Readonly<Record<string, ConfigRule>> = {
+  ...remoteRules,
+  ...{
+    extraBody: {},
+    language: {},
+    encoding: {},
+    model: {},
+    enableWordTimeOffsets: {},
+    enableAutomaticPunctuation: {},
+    profanityFilter: {},
+    extraConfig: {},
+    requestTimeoutMs: {},
+  },
   sampleRate: { min: 8000, max: 48_000, integer: true },
   keywords: { type: 'texts', maxLength: 5_000 },
   alternativeLanguages: { type: 'texts', maxLength: 3 },

@@ -56,6 +56,7 @@ export interface KappaSTTOptions {
 
 /** Rules for the keys, and their query parameters. */
 export const kappaSTTRules: ConfigRules = {
+  ...{ region: {}, extraBody: {} },
   language: { type: 'text', wire: 'language', default: 'en-US' },
   recognitionMode: { oneOf: ['conversation', 'interactive', 'dictation'] },
   customModelId: { type: 'text', wire: 'cid' },

@@ -107,6 +107,7 @@ const told: ConfigRules = {
 
 /** Rules for the keys, and their query parameters. */
 const rules: ConfigRules = {
+  ...{ credentials: {}, region: {} },
   mediaEncoding: { oneOf: Object.keys(encodings), wire: 'media-encoding', default: 'pcm' },
   languageCode: { type: 'text' },
   sampleRate: { min: 8_000, max: 48_000, integer: true },

@@ -39,6 +39,7 @@ import type { NativeSessions, NativeSTTConfig } from './native-sessions.ts';
 export type { NativeSTTConfig } from './native-sessions.ts';
 
 const rules: Readonly<Record<string, ConfigRule>> = {
+  ...{ phrases: {}, track: {}, scheduler: {} },
   language: { type: 'text' },
   continuous: { type: 'boolean' },
   interimResults: { type: 'boolean' },

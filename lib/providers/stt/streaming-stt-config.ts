@@ -1,5 +1,6 @@
 import type { ConfigRules } from '../../core/config-rule.ts';
 import type { RemoteConfig } from '../../core/remote-provider.ts';
+import { remoteRules } from '../../core/remote-rules.ts';
 import type { BackoffOptions } from '../../stream/backoff.ts';
 import { reconnectRules } from '../../stream/reconnect-rules.ts';
 
@@ -27,6 +28,8 @@ export interface StreamingSTTConfig extends RemoteConfig {
 
 /** Rules for these keys. */
 export const streamingRules: ConfigRules = {
+  ...remoteRules,
+  language: {},
   interimResults: { type: 'boolean' },
   silenceTimeoutMs: { min: 1, orFalse: true },
   closeTimeoutMs: { min: 0 },

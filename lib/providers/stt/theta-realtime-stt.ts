@@ -51,6 +51,7 @@ const defaultModel = 'gpt-4o-mini-transcribe';
 
 /** Rules for the keys, and the service's names for those sent as they are. */
 const rules: ConfigRules = {
+  ...{ extraBody: {}, organizationId: {}, projectId: {} },
   model: { type: 'text', wire: 'model', default: defaultModel },
   language: { type: 'text' },
   prompt: { type: 'text', wire: 'prompt' },

@@ -93,6 +93,7 @@ const defaultTrigger = 0.75;
 
 /** The keys, with their names on the wire. */
 export const zetaSTTRules: Readonly<Record<string, ZetaRule>> = {
+  ...{ additionalVocab: {}, parameters: {}, extraBody: {} },
   language: { type: 'text', wire: 'language', default: 'en', toWire: (tag) => languageOf(String(tag)) },
   audioFormat: { oneOf: Object.keys(zetaEncodings) },
   sampleRate: { min: 1, integer: true },

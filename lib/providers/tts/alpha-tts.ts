@@ -86,6 +86,7 @@ const wire: SocketWire<AlphaTTSConfig, undefined> = {
   name: 'AlphaTTS',
   baseUrl: 'https://api.deepgram.com',
   rules: ({ outputFormat = 'linear16' }) => ({
+    ...{ voice: {}, extraBody: {} },
     outputFormat: { oneOf: Object.keys(sampleRates) },
     sampleRate: { oneOf: ownEntry(sampleRates, outputFormat) ?? [] },
     'options.model': { type: 'text' },

@@ -128,6 +128,7 @@ const modifyRules: ConfigRules = {
 };
 
 const requestRules: ConfigRules = {
+  wordTimings: {},
   model: { default: 'speech-2.8-turbo', wire: true },
   languageBoost: { wire: true },
   groupId: { type: 'text' },

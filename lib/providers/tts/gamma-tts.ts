@@ -123,6 +123,16 @@ const wire: LateSocketWire<GammaTTSConfig> = {
   name: 'GammaTTS',
   baseUrl: 'https://api.elevenlabs.io',
   rules: () => ({
+    ...{
+      language: {},
+      useSpeakerBoost: {},
+      autoMode: {},
+      chunkLengthSchedule: {},
+      enableSsmlParsing: {},
+      enableLogging: {},
+      pronunciationDictionaries: {},
+      extraBody: {},
+    },
     voiceId: { required: true, type: 'text' },
     modelId: { type: 'text' },
     outputFormat: { oneOf: outputFormats },

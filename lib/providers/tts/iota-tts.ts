@@ -61,6 +61,7 @@ const formats: Readonly<Record<IotaTTSEncoding, Omit<AudioMetadata, 'sampleRate'
 const fastestRate = 2;
 /** Rules for the keys, and the names of those in the service's `audioConfig`. */
 export const iotaTTSRules: ConfigRules = {
+  ...{ languageCode: {}, voiceName: {}, modelName: {}, prompt: {} },
   audioEncoding: { oneOf: Object.keys(formats), wire: 'audioEncoding', default: 'MP3' },
   ssmlGender: { known: ['MALE', 'FEMALE'] },
   speakingRate: { min: 0.25, max: 4, wire: 'speakingRate', toWire: (rate: number) => Math.min(rate, fastestRate) },

@@ -118,6 +118,7 @@ const wire: LateRequestWire<KappaTTSConfig> = {
   // Custom voices have a host of their own.
   baseUrl: ({ region, deploymentId }) => azureSpeechUrl(deploymentId === undefined ? 'tts' : 'voice', region),
   rules: ({ proxyUrl, endpoint }) => ({
+    ...{ outputFormat: {}, style: {}, role: {}, language: {}, deploymentId: {} },
     voiceName: { required: true },
     region: { required: !proxyUrl && !endpoint },
     styleDegree: { min: 0.01, max: 2 },

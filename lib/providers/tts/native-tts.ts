@@ -18,6 +18,7 @@ import type { NativeTTSConfig } from './native-tts-config.ts';
 import type { SynthesisStreams } from './synthesis-outputs.ts';
 
 const rules: RulesOf<NativeTTSConfig> = {
+  scheduler: {},
   voiceName: { type: 'text' },
   voiceLang: { type: 'text' },
   rate: { min: 0.1, max: 10 },

@@ -71,6 +71,7 @@ const formats: Readonly<Record<OmegaTTSFormat, Format>> = {
 
 /** Rules for the keys, and their names in a request. */
 export const omegaTTSRules: ConfigRules = {
+  ...{ credentials: {}, region: {}, wordTimings: {} },
   voiceId: { required: true, wire: 'VoiceId' },
   engine: { known: ['neural', 'generative', 'long-form', 'standard'], wire: 'Engine', default: 'neural' },
   languageCode: { wire: 'LanguageCode' },

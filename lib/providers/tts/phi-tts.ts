@@ -117,6 +117,14 @@ const wire: LateRequestWire<PhiTTSConfig> = {
   baseUrl: 'https://users.rime.ai',
   authType: 'bearer',
   rules: (config) => ({
+    ...{
+      model: {},
+      language: {},
+      inlineSpeedAlpha: {},
+      noTextNormalization: {},
+      pauseBetweenBrackets: {},
+      phonemizeBetweenBrackets: {},
+    },
     speaker: { required: true },
     audioFormat: {
       oneOf: Object.keys(formats).filter((name) => !isMistV2(config) || ownEntry(formats, name)?.mistv2 !== undefined),

@@ -154,6 +154,7 @@ const wire: SocketWire<PiTTSConfig, undefined> = {
   normalizesText: () => true,
 
   rules: ({ speed }) => ({
+    ...{ language: {}, pronunciationDictId: {}, extraBody: {} },
     voiceId: { required: true, type: 'text' },
     modelId: { type: 'text' },
     outputEncoding: { oneOf: Object.keys(encodings) },

@@ -91,6 +91,7 @@ const part = { min: 0, max: 1, wire: true } as const;
 
 /** Rules for the keys, and their names in a request. */
 export const psiTTSRules: ConfigRules = {
+  ...{ model: {}, references: {}, wordTimings: {} },
   format: { oneOf: Object.keys(formats), wire: true, default: 'mp3' },
   latency: { known: ['normal', 'balanced', 'low'], wire: true, default: 'normal' },
   referenceId: { wire: true },

@@ -1,10 +1,11 @@
 import { defer, EMPTY, Subject, type Observable, type ObservableInput } from 'rxjs';
 import { rawFormat } from '../../audio/accepted.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
-import { configProblem } from '../../core/config-rule.ts';
+import { configProblem, type ConfigRule } from '../../core/config-rule.ts';
 import type { Logger } from '../../core/logger.ts';
 import { OnDemand } from '../../core/on-demand.ts';
 import { RemoteProvider, type AuthType, type SocketCredentials } from '../../core/remote-provider.ts';
+import { remoteRules } from '../../core/remote-rules.ts';
 import type { ConnectionEvent, ProviderRole, ProviderType, SpokenWord } from '../../core/roles.ts';
 import type { Delivery, SynthesisOutputs, SynthesisStreams } from './synthesis-outputs.ts';
 import type {
@@ -16,6 +17,12 @@ import type {
   VoiceRunner,
   VoiceTransport,
 } from './voice-service.ts';
+
+const voiceRules: Readonly<Record<keyof TTSConfig, ConfigRule>> = {
+  ...remoteRules,
+  firstAudioTimeoutMs: {},
+  idleTimeoutMs: {},
+};
 
 /**
  * A text-to-speech service: `overSocket()` or `byRequests()` runs its wire.
@@ -44,7 +51,7 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
   readonly #streams: SynthesisStreams = { audio$: new Subject(), metadata$: new Subject(), words$: new Subject() };
   /** What fills them: from `initialize()` on. */
   #outputs: SynthesisOutputs | undefined;
-  readonly #runner: Pick<VoiceRunner<C, V>, 'settle'>;
+  readonly #runner: Pick<VoiceRunner<C, V>, 'settle' | 'rules'>;
   /** What the output accepts, once a pipeline has told. */
   #accepts: readonly AudioFormat[] | undefined;
   readonly #ended$: Observable<never> = this.aborted$('was disposed while speaking');
@@ -191,8 +198,8 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
   }
 
   protected override configProblem(): string | undefined {
-    const problem = this.#service.problem?.(this.config);
-    return problem ?? configProblem(this.config, this.#service.rules(this.config), this.advise);
+    const rules = { ...voiceRules, ...this.#runner.rules, ...this.#service.rules(this.config) };
+    return configProblem(this.config, rules, this.advise) ?? this.#service.problem?.(this.config);
   }
 
   protected override socketCredentials(key: string): SocketCredentials {

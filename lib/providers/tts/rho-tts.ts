@@ -124,6 +124,14 @@ const wire: LateRequestWire<RhoTTSConfig> = {
   baseUrl: 'https://api.speechify.ai',
   authType: 'bearer',
   rules: (config) => ({
+    ...{
+      model: {},
+      language: {},
+      loudnessNormalization: {},
+      textNormalization: {},
+      wordTimings: {},
+      safetyIdentifier: {},
+    },
     voiceId: { required: true, type: 'text' },
     audioFormat: { oneOf: Object.keys(rhoFormats) },
     sampleRate: { oneOf: formatOf(config).sampleRates },

@@ -86,6 +86,7 @@ const wire: LateRequestWire<SigmaTTSConfig> = {
   name: 'SigmaTTS',
   baseUrl: (config) => `https://${isStreamed(config) ? `${config.region ?? 'global'}.` : ''}api.murf.ai`,
   rules: (config) => ({
+    ...{ model: {}, streaming: {}, pronunciationDictionary: {}, wordDurationsAsOriginalText: {} },
     voiceId: { required: true, type: 'text' },
     format: { oneOf: Object.keys(formats) },
     style: { type: 'text' },

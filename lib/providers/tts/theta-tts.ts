@@ -49,6 +49,7 @@ const wire: RequestWire<ThetaTTSConfig> = {
   baseUrl: 'https://api.openai.com/v1',
   authType: 'bearer',
   rules: () => ({
+    ...{ model: {}, organizationId: {} },
     responseFormat: { oneOf: Object.keys(formats) },
     'voice.id': { type: 'text' },
     speed: { min: 0.25, max: 4 },

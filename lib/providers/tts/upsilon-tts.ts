@@ -50,6 +50,7 @@ const wire: RequestWire<UpsilonTTSConfig> = {
   baseUrl: 'https://api.smallest.ai/waves',
   authType: 'bearer',
   rules: () => ({
+    ...{ model: {}, language: {}, numberPronunciationLanguage: {}, mathNotation: {}, pronunciationDicts: {} },
     voiceId: { required: true },
     outputFormat: { oneOf: Object.keys(formats) },
     sampleRate: { oneOf: [8000, 16000, 24000, 44100] },

@@ -122,6 +122,8 @@ export interface Speaker extends Pick<RemoteVoice, 'processChunk' | 'finalize' |
 export interface VoiceRunner<C extends TTSConfig, V extends Speaker = Speaker> {
   readonly service: VoiceService<C>;
   readonly type: ProviderType;
+  /** Rules for the keys of every service that is run like this. */
+  readonly rules?: ConfigRules;
   /** The configuration in use where some of the given one is left open. Default: as given. */
   settle?(given: Readonly<C>, accepts: readonly AudioFormat[] | undefined): Readonly<C>;
   /** Creates what speaks for one provider. */

@@ -22,7 +22,13 @@ export interface RequestVoice extends Speaker {
 export function byRequests<C extends RequestTTSConfig>(
   wire: RequestWire<C> | LateRequestWire<C>,
 ): VoiceRunner<C, RequestVoice> {
-  return { service: wire, type: 'rest', settle: settleFormat(wire), speaker: (host) => new RequestSpeaker(wire, host) };
+  return {
+    service: wire,
+    type: 'rest',
+    rules: { extraBody: {}, concurrency: {}, requestTimeoutMs: {} },
+    settle: settleFormat(wire),
+    speaker: (host) => new RequestSpeaker(wire, host),
+  };
 }
 
 class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {
