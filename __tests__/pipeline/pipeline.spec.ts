@@ -225,6 +225,21 @@ describe('Pipeline', () => {
     await pipeline.dispose();
   });
 
+  it('tells that it is muted once, however often it is asked to be', async () => {
+    const { pipeline } = rig();
+    const told: boolean[] = [];
+    pipeline.on('input.muted', ({ muted }) => told.push(muted));
+    pipeline.unmute();
+    pipeline.mute();
+    await pipeline.start();
+    pipeline.mute();
+    pipeline.unmute();
+    pipeline.unmute();
+    pipeline.mute();
+    expect(told).toEqual([true, false, true]);
+    await pipeline.dispose();
+  });
+
   it('hears nothing of compressed audio while it is muted, or not its turn', async () => {
     const webm = { encoding: 'opus', sampleRate: 48_000, channels: 1, container: 'webm' } as const;
     for (const strategy of ['stt', 'manual'] as const) {

@@ -25,7 +25,7 @@ export interface EndEventMap {
   'meeting.left': MeetingPerson;
   /** The call has ended; the pipeline stops. */
   'call.ended': object;
-  /** `mute()` or `unmute()` was called. */
+  /** `mute()` or `unmute()` has changed what the service hears. */
   'input.muted': {
     /** Whether the service now receives silence. */
     readonly muted: boolean;

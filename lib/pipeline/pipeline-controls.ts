@@ -162,6 +162,7 @@ export abstract class PipelineControls extends PipelineEvents {
   }
 
   #mute(muted: boolean): void {
+    if (muted === this.isMuted) return;
     this.isMuted = muted;
     this.captured?.mute(muted);
     this.bus.emit('input.muted', { muted }, { role: 'input', provider: this.assigned.input.name });

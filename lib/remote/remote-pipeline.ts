@@ -189,6 +189,7 @@ export class RemotePipeline implements AsyncDisposable {
   }
 
   #mute(muted: boolean): void {
+    if (muted === this.#isMuted) return;
     this.#isMuted = muted;
     this.#tell({ type: 'input.muted', at: this.#scheduler.now(), muted });
   }
