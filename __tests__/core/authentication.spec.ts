@@ -210,6 +210,14 @@ describe('addresses', () => {
     expect(new Homeless({}).resolveBaseUrl()).toBeUndefined();
   });
 
+  it('may be URL objects', () => {
+    expect(new Remote({ proxyUrl: new URL(proxyUrl) }).url('/v1')).toMatch(`${proxyUrl}/v1?`);
+    expect(new Remote({ endpoint: new URL(endpoint) }).resolveBaseUrl()).toBe(endpoint);
+    expect(() => new Remote({ endpoint: new URL('ftp://a.example') }).url('/')).toThrow(
+      'Remote: "ftp://a.example" must be an https:// URL',
+    );
+  });
+
   it('that are empty, as those from an environment may be, are none', () => {
     expect(new Remote({ proxyUrl: '', endpoint }).resolveBaseUrl()).toBe(endpoint);
     expect(new Remote({ proxyUrl: '', endpoint: '' }).resolveBaseUrl()).toBe('https://api.example.com/base');

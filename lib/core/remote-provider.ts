@@ -18,9 +18,9 @@ export interface RemoteConfig {
   /** Direct credential: a string, or an async factory called whenever one is needed. */
   readonly apiKey?: Credential | undefined;
   /** Address of the application's proxy, absolute or relative to the page; enables proxy mode. */
-  readonly proxyUrl?: string | undefined;
+  readonly proxyUrl?: string | URL | undefined;
   /** Base address of the service, instead of the default. */
-  readonly endpoint?: string | undefined;
+  readonly endpoint?: string | URL | undefined;
   /** How the credential is presented. Default: the provider's own. */
   readonly authType?: AuthType;
   /** Allows sending a credential over `http:` or `ws:` to another machine. Default: false. */
@@ -189,8 +189,9 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
   /** `proxyUrl`, else `endpoint`, else the default; without a trailing slash. */
   resolveBaseUrl(): string | undefined {
     // An empty setting, such as from an unset environment variable, counts as absent.
-    const base = [this.config.proxyUrl, this.config.endpoint, this.defaultBaseUrl].find(Boolean);
-    if (base === undefined) return undefined;
+    const given = [this.config.proxyUrl, this.config.endpoint, this.defaultBaseUrl].find(Boolean);
+    if (given === undefined) return undefined;
+    const base = String(given);
     const page = (globalThis as { location?: { href?: string } }).location?.href;
     const absolute = /^[a-z][a-z\d+.-]*:/i.test(base) || !page ? base : new URL(base, page).href;
     return absolute.replace(/(?<!\/)\/+$/, '');

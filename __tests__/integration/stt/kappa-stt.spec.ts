@@ -37,7 +37,8 @@ describeStreamingSTT({
   ...{ audioOf, dropAfter: 20 },
   create({ apiKey, ...config }) {
     // A factory gives tokens here.
-    const fetched = typeof apiKey === 'function' ? async () => tokenOf(config.endpoint ?? '', await apiKey()) : apiKey;
+    const fetched =
+      typeof apiKey === 'function' ? async () => tokenOf(String(config.endpoint ?? ''), await apiKey()) : apiKey;
     const credential = fetched !== undefined && { apiKey: fetched };
     return new KappaSTT({ catchUpSpeed: false, outputFormat: 'detailed', ...credential, ...config });
   },

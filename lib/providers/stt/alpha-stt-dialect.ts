@@ -163,7 +163,7 @@ function retold(rules: ConfigRules, state: AlphaSession, context: Context): Step
 function takesTerms(keyterms: readonly string[], { proxyUrl, endpoint }: AlphaSTTConfig): boolean {
   // How the service counts tokens is its own; none is shorter than a byte.
   const mostTokens = new TextEncoder().encode(keyterms.join(' ')).length;
-  return mostTokens <= maxTokens && !fixedRegions.test([proxyUrl, endpoint].find(Boolean) ?? '');
+  return mostTokens <= maxTokens && !fixedRegions.test(String([proxyUrl, endpoint].find(Boolean) ?? ''));
 }
 
 /** The service keeps its options on this connection: another one will have the new ones. */
