@@ -206,6 +206,7 @@ export {
   type McpClient,
   type McpProgress,
   type McpTool,
+  type McpSkippedTool,
   type McpToolHints,
   type McpToolsOptions,
 } from './features/mcp-tools.ts';

@@ -39,6 +39,14 @@ export interface McpProgress {
   readonly message?: string;
 }
 
+/** A server's tool that no model can be told about. */
+export interface McpSkippedTool {
+  /** The server's name for it; empty without one. */
+  readonly name: string;
+  /** What is wrong with it, in words that follow its name. */
+  readonly reason: string;
+}
+
 /** Options of {@link mcpTools}. */
 export interface McpToolsOptions {
   /** Prefix of each name, such as `crm_`, for servers whose tools have the same names. Default: none. */
@@ -47,6 +55,8 @@ export interface McpToolsOptions {
   readonly timeoutMs?: number;
   /** Called with each progress report; a text that it returns is spoken. Without it, no reports are requested. */
   readonly onProgress?: (progress: McpProgress) => unknown;
+  /** Called with each tool that is left out, as no model can be told about it. Default: nobody is told. */
+  readonly onSkipped?: (skipped: McpSkippedTool) => void;
   /** Aborts the listing. */
   readonly signal?: AbortSignal;
 }
@@ -80,12 +90,33 @@ const digestLength = 7;
 export async function mcpTools(client: McpClient, options: McpToolsOptions = {}): Promise<McpTool[]> {
   const listed = await listAll(client, options.signal);
   // What runs as a task of its own cannot be called like this.
-  const callable = listed.filter((tool) => asObject(tool['execution'])?.['taskSupport'] !== 'required');
+  const callable = listed
+    .filter((tool) => asObject(tool['execution'])?.['taskSupport'] !== 'required')
+    .filter((tool) => {
+      const reason = oddityOf(tool);
+      if (reason !== undefined) options.onSkipped?.({ name: asString(tool['name']) ?? '', reason });
+      return reason === undefined;
+    });
   const ownNames = new Set(callable.map(({ name }) => asString(name) ?? ''));
   const names = namesFor([...ownNames], options.prefix);
   // A server that lists a name twice has one tool of it.
   const byName = new Map(callable.map((tool) => toolOf(client, tool, names, options)).map((tool) => [tool.name, tool]));
   return [...byName.values()];
+}
+
+/** Why no model can be told about a tool: a service would refuse each request that has it. */
+function oddityOf({ name, inputSchema }: WireObject): string | undefined {
+  if (!asString(name)) return 'it has no name';
+  const schema = asObject(inputSchema ?? {});
+  if (!schema) return 'its inputSchema is no object';
+  const { type = 'object', properties = {}, required = [] } = schema;
+  if (type !== 'object') return `its inputSchema is of type ${JSON.stringify(type)}, but models pass an object`;
+  const own = asObject(properties);
+  if (!own) return 'its properties are no object';
+  const odd = Object.keys(own).find((key) => typeof own[key] !== 'boolean' && !asObject(own[key]));
+  if (odd !== undefined) return `its property ${odd} has no schema`;
+  const isList = Array.isArray(required) && required.every((each) => typeof each === 'string');
+  return isList ? undefined : 'its required is no list of names';
 }
 
 /** Names that models accept, each unlike the others, for the names of a server's tools. */
