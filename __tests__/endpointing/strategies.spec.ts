@@ -272,6 +272,40 @@ describe('endpointing: { minMs, maxMs, dynamic } bounds every strategy', () => {
     const held = { 0: application.does('begin'), 300: user.final('hello') };
     expect(commits({ steps: held, endpointing: manual({ maxTurnMs: 4_000 }) })).toEqual(['4000 turn.committed hello']);
   });
+
+  describe('maxTurnMs: a user who goes on for several turns in one utterance', () => {
+    const words = Array.from({ length: 48 }, (_, index) => `word${index}`);
+    const upTo = (count: number): string => words.slice(0, count).join(' ');
+    /** A word every 500 ms; then the final, written as finals are. */
+    const talks = (id: string | undefined, final: string): Record<number, VoiceStep> => ({
+      0: user.starts,
+      ...Object.fromEntries(words.map((_, index) => [500 * (index + 1), user.interim(upTo(index + 1), id)])),
+      24_300: user.final(final, id),
+    });
+    const asked = (steps: Story['steps'], maxTurnMs: number): readonly string[] =>
+      voiceTest({ llm: { answer: () => '' }, steps, endpointing: { maxTurnMs }, untilMs: 30_000 })
+        .history.messages()
+        .map(({ content }) => content);
+
+    it('has said each word once', () => {
+      for (const id of ['7', undefined]) expect(asked(talks(id, upTo(48)), 7_000)).toEqual([upTo(48)]);
+    });
+
+    it('has said each word once, however long the turns', () => {
+      expect(asked(talks('7', upTo(48)), 11_000)).toEqual([upTo(48)]);
+    });
+
+    it('has said each word once, if the final has other marks, capitals and spellings', () => {
+      const final = `Word0, word1: ${words.slice(2).join(' ').replace('word20', 'Word-20')}.`;
+      const [message] = asked(talks('7', final), 7_000);
+      expect(message?.toLowerCase().match(/word\d+/g)).toEqual(words);
+    });
+
+    it('may say the same in another utterance', () => {
+      const steps = { 0: user.starts, 500: user.interim('no', '1'), 13_000: [user.starts, user.final('no', '2')] };
+      expect(asked(steps, 1_000)).toEqual(['no no']);
+    });
+  });
 });
 
 describe('scorer()', () => {

@@ -3,6 +3,7 @@ import type { TranscriptionResult } from '../core/roles.ts';
 import { fold, type Step } from '../stream/fold.ts';
 import { foldText, joinWords } from '../text/words.ts';
 import { endedBy, endsAt, serviceDecides, type TurnEndedBy, type TurnScore } from './endpointing.ts';
+import { beyond, lateWords, type LateWords } from './late-words.ts';
 import { learnLag, learnPause, nothingLearnt, type Learnt } from './learnt.ts';
 import { openLimit, takePushToTalk, type PushToTalk } from './push-to-talk.ts';
 import {
@@ -13,17 +14,6 @@ import {
   type TurnRulesOptions,
   type UserSignal,
 } from './turn-rules.ts';
-
-/** Words committed before they were final: their final is still to come. */
-interface LateWords {
-  readonly text: string;
-  /** When they ended, on the audio's own clock, if known. */
-  readonly spokenUntil: number | undefined;
-  /** When the turn ended. */
-  readonly at: number;
-  /** Whether what follows reveals the length of a pause. */
-  readonly isPause: boolean;
-}
 
 /** A voice or words were heard; the rest is still to come. */
 interface Hearing {
@@ -233,10 +223,9 @@ function takeWords(
   at: number,
   rules: TurnRules,
 ): TurnStep {
-  const { late } = before;
-  const text = late ? beyond(late, result.text.trim(), at) : result.text.trim();
+  const { text, late } = before.late ? beyond(before.late, result, at) : { text: result.text.trim() };
   const measured = result.isFinal ? measure(before, endOfSpeechAt, at, rules) : before;
-  const state = late && result.utteranceComplete ? { ...measured, late: undefined } : measured;
+  const state = late ? { ...measured, late: result.utteranceComplete ? undefined : late } : measured;
   if (result.utteranceComplete) return takeComplete(state, text, result, endOfSpeechAt, at, rules);
   if (!text) return [state];
   const begun = beginning(state, at, rules);
@@ -327,12 +316,13 @@ function over(
   const { said, text, result, spokenUntil, finalAt } = state;
   const whole = joinWords(said, text);
   const isPause = rules.bounds.dynamic === true && !rules.isBackchannel(whole);
+  const late = lateWords(state.late, { text, utteranceId: result?.utteranceId, spokenUntil, at, isPause });
   return [
-    turnOver(state, text || isPause ? { text, spokenUntil, at, isPause } : undefined),
+    turnOver(state, text || isPause ? late : undefined),
     ...decisions,
     {
       ...{ type: 'commit', text: whole, endedBy: by },
-      ...(result ? { result } : {}),
+      ...(result && by !== 'timeout' ? { result } : {}),
       ...(spokenUntil === undefined ? {} : { endOfSpeechAt: spokenUntil }),
       ...(finalAt === undefined ? {} : { finalAt }),
     },
@@ -349,7 +339,7 @@ function goOn(state: HearingState, at: number, rules: TurnRules): TurnStep {
     // Words that the service never made final were still spoken: they become the user's turn.
     const timeout: TurnDecision = { type: 'timeout', text: whole };
     if (!whole) return [turnOver(state), timeout];
-    return over({ ...state, result: undefined }, 'timeout', at, rules, text ? [timeout] : []);
+    return over(state, 'timeout', at, rules, text ? [timeout] : []);
   }
   const next: HearingState = { ...state, speculatesAt: Infinity };
   if (!result || state.speculation !== undefined) return [next];
@@ -365,16 +355,6 @@ function endsLikeSentence(text: string): boolean {
 
 function latest(left: number | undefined, right: number | undefined): number | undefined {
   return left === undefined || right === undefined ? (left ?? right) : Math.max(left, right);
-}
-
-/** Longest wait for a final whose words were already committed, in milliseconds. */
-const lateMs = 10_000;
-
-/** What a text adds to words that were committed before they were final. */
-function beyond({ text: late, at: since }: LateWords, text: string, at: number): string {
-  if (!late || at - since > lateMs) return text;
-  if (foldText(late).startsWith(foldText(text))) return '';
-  return text.toLowerCase().startsWith(late.toLowerCase()) ? text.slice(late.length).trim() : text;
 }
 
 /** Measures how long after the end of speech finals arrive. */
