@@ -54,7 +54,7 @@ async function refused(proxyUrl: string, fetch?: typeof globalThis.fetch): Promi
   throw new Error('it was not refused');
 }
 
-describe('a page whose socket the proxy refuses', () => {
+describe('a page whose socket the proxy refuses (F3)', () => {
   it('is told at once that it does not know the user, who is asked with the query of the socket', async () => {
     const users: string[] = [];
     const { url } = await start({
