@@ -157,6 +157,16 @@ describe('the question why', () => {
     expect(service.received).toEqual([]);
   });
 
+  it('is not answered by what a request claims, where sockets are taken', async () => {
+    const { url } = await start();
+    const socket = new NodeWebSocket(`${url.replace('http', 'ws')}/alpha/v1/listen`);
+    await once(socket, 'open');
+    socket.terminate();
+    const claim = await send(url, { path: '/alpha/v1/listen', headers: { upgrade: 'websocket' } });
+    expect(claim.code).toBe('no_socket');
+    expect((await ask(url, {})).body).toBe('{}');
+  });
+
   it('counts against the limits of whoever asks', async () => {
     const { url } = await start({ limits: { callsPerMinute: 1 } });
     expect((await ask(url, {})).body).toBe('{}');

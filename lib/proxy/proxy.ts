@@ -95,8 +95,8 @@ export function createProxy(options: ProxyOptions): Proxy {
   /** What is under way, to be cut. */
   const calls = new Set<() => void>();
   let isOpen = true;
-  /** Whether an upgrade came where sockets cannot be taken. */
-  let hasNoSockets = false;
+  /** Where upgrades come: to `upgrade()` once is enough, for a request can claim to be one. */
+  let sockets: 'taken' | 'refused' | undefined;
   let drained = (): void => undefined;
 
   if (prefix !== '' && !/^(\/[\w-][\w.-]*)+$/.test(prefix)) {
@@ -215,13 +215,11 @@ export function createProxy(options: ProxyOptions): Proxy {
     const refuse = (refusal: Refusal): Response => {
       note(asked, method, refusal.status, refusal);
       const { headers, body } = refusalAnswer(refusal);
-      return new Response(body, {
-        status: refusal.status,
-        headers: { ...(isHidden(refusal) ? {} : cors), ...headers },
-      });
+      const shown = isHidden(refusal) ? {} : cors;
+      return new Response(body, { status: refusal.status, headers: { ...shown, ...headers } });
     };
     const isSocket = asked.headers.get('upgrade')?.toLowerCase() === 'websocket';
-    if (isSocket) hasNoSockets = true;
+    if (isSocket) sockets ??= 'refused';
     if (asksWhy(asked)) return explain(asked, gone);
     const admitted = isSocket ? noSocket : isRead ? bodyRead : admit(asked, wanted ?? method);
     if (isRefusal(admitted)) return refuse(admitted);
@@ -265,7 +263,7 @@ export function createProxy(options: ProxyOptions): Proxy {
       const cors = isHidden(refusal) ? {} : corsHeaders(asked);
       return tellWhy({ status: refusal.status, ...refusalAnswer(refusal) }, cors);
     };
-    const admitted = hasNoSockets ? noSocket : admit(asked, 'WS');
+    const admitted = sockets === 'refused' ? noSocket : admit(asked, 'WS');
     if (isRefusal(admitted)) return tell(admitted);
     const { target, url } = admitted;
     const abort = new AbortController();
@@ -311,6 +309,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   }
 
   function connect(request: IncomingMessage, socket: Duplex, head: Uint8Array): void {
+    sockets = 'taken';
     socket.on('error', () => socket.destroy());
     const asked = askedByNode(request);
     const refuse = (refusal: Refusal): void => {
