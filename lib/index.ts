@@ -337,6 +337,7 @@ export type {
   NodeSocketLike,
   PlatformSocket,
 } from './providers/platform/platform-socket.ts';
+export { socketHandlers, type HandledSocket, type SocketHandlers } from './providers/platform/socket-handlers.ts';
 export { AlphaFlux, type AlphaFluxConfig } from './providers/stt/alpha-flux.ts';
 export { AlphaSTT, type AlphaSTTConfig } from './providers/stt/alpha-stt.ts';
 export { BetaSTT, type BetaSTTConfig } from './providers/stt/beta-stt.ts';

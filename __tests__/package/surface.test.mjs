@@ -125,6 +125,7 @@ const names = [
   'sessions',
   'sharePipeline',
   'silentLogger',
+  'socketHandlers',
   'spokenForms',
   'srt',
   'ssml',

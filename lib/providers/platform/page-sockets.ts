@@ -6,7 +6,7 @@ import { pageCloses, type PageHello } from '../../transport/page-wire.ts';
 import { parsePageMessage } from './page-messages.ts';
 import { loadOpus, PageOpus } from './page-opus.ts';
 import { PageSocket, type PageSocketConfig } from './page-socket.ts';
-import { isNodeSocket, type DomSocketEvent, type PlatformSocket } from './platform-socket.ts';
+import { assertHasEvents, isNodeSocket, type DomSocketEvent, type PlatformSocket } from './platform-socket.ts';
 
 /** A socket's request: Node's `IncomingMessage`, or a `Request`. */
 export interface PageRequest {
@@ -95,6 +95,7 @@ export class PageSockets<R extends PageRequest = PageRequest> implements Disposa
   /** Takes a `ws` or DOM WebSocket that the application has accepted: at once, before its first message. */
   accept(socket: PlatformSocket, request: R): void {
     const { maxWaiting = 64, helloMs = 10_000, scheduler = asyncScheduler } = this.#options;
+    assertHasEvents(socket);
     // It can fail before anyone else listens.
     if (isNodeSocket(socket)) socket.on('error', () => undefined);
     if (!this.allows(request)) {
@@ -214,8 +215,7 @@ function headerOf({ headers }: PageRequest, name: string): string | undefined {
 function listenOnce(socket: PlatformSocket, callback: (text: string | undefined) => void): () => void {
   const onClose = (): void => callback(undefined);
   if (isNodeSocket(socket)) {
-    const onMessage = (data: unknown, isBinary?: boolean): void =>
-      callback(isBinary === true || !(data instanceof Uint8Array) ? undefined : new TextDecoder().decode(data));
+    const onMessage = (data: unknown, isBinary?: boolean): void => callback(isBinary ? undefined : textOf(data));
     socket.on('message', onMessage);
     socket.on('close', onClose);
     return () => {
@@ -230,4 +230,10 @@ function listenOnce(socket: PlatformSocket, callback: (text: string | undefined)
     socket.removeEventListener('message', onMessage);
     socket.removeEventListener('close', onClose);
   };
+}
+
+/** The text of a message: `ws` delivers it as bytes. */
+function textOf(data: unknown): string | undefined {
+  if (data instanceof Uint8Array) return new TextDecoder().decode(data);
+  return typeof data === 'string' ? data : undefined;
 }

@@ -17,7 +17,13 @@ import { messageOf } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/application-code.ts';
 import type { ReportProblem } from './call-input.ts';
 import type { CallEnd, PhoneConfig } from './phone-provider.ts';
-import { isNodeSocket, type DomSocketEvent, type NodeSocketLike, type PlatformSocket } from './platform-socket.ts';
+import {
+  assertHasEvents,
+  isNodeSocket,
+  type DomSocketEvent,
+  type NodeSocketLike,
+  type PlatformSocket,
+} from './platform-socket.ts';
 
 /** The provider's side of a {@link PhoneLine}. */
 export interface PhoneLineHandler {
@@ -65,7 +71,7 @@ const closed = 3;
 
 /**
  * A phone's line: the socket of one call after another, of either kind, with limits enforced; and the keys that the
- * caller presses. Never throws.
+ * caller presses. Throws nothing but that a socket has no events.
  *
  * @typeParam P - What the platform tells of a call at its beginning.
  */
@@ -112,6 +118,7 @@ export class PhoneLine<P extends object = never> {
 
   /** Takes over the socket of a call, after the end of the one before; if it has already closed, the call ends at once. */
   attach(socket: PlatformSocket, { scheduler = asyncScheduler, maxBytesPerSecond = 256 * 1024 }: PhoneConfig): void {
+    assertHasEvents(socket);
     this.#socket = socket;
     this.#scheduler = scheduler;
     this.#maxBytesPerSecond = maxBytesPerSecond;

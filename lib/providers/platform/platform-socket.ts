@@ -1,3 +1,5 @@
+import { VoiceError } from '../../core/errors.ts';
+
 /** A server-side socket from the `ws` package, or anything that behaves like one (Node, Bun, Deno). */
 export interface NodeSocketLike {
   /** 0 to 3: connecting, open, closing, closed. */
@@ -53,6 +55,19 @@ export interface DomSocketEvent {
 
 /** A socket that the application has accepted. */
 export type PlatformSocket = NodeSocketLike | DomSocketLike;
+
+/**
+ * Refuses a socket that nobody could listen to.
+ *
+ * @throws VoiceError `configuration`.
+ */
+export function assertHasEvents(socket: PlatformSocket): void {
+  if (isNodeSocket(socket) || 'addEventListener' in socket) return;
+  const message =
+    'This socket has no events. Pass one of the package ws, or with addEventListener(). For Bun.serve(), ' +
+    'socketHandlers() makes one: websocket: socketHandlers((socket) => phone.attach(socket))';
+  throw new VoiceError(message, { code: 'configuration' });
+}
 
 /** Whether it has Node's events. */
 export function isNodeSocket(socket: PlatformSocket): socket is NodeSocketLike {
