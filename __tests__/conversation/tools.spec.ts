@@ -129,6 +129,21 @@ describe('tools', () => {
     ]);
   });
 
+  it('name the argument that a Standard Schema refuses, which most of them tell in its path alone', () => {
+    const issues = [
+      { message: 'expected number, received string', path: ['people'] },
+      { message: 'expected string', path: [{ key: 'guests' }, { key: 1 }, { key: 'name' }] },
+      { message: 'time must be a string (was missing)', path: ['time'] },
+      { message: 'too late', path: [] },
+    ];
+    const tool: Tool = { name: 'book', schema: schemaOf({ type: 'object' }, () => ({ issues })), execute: () => 1 };
+    const { llm } = test([tool], { llm: { answer: calling(call('book', {})) } });
+    expect(llm.requests[1]?.messages.at(-1)?.content).toBe(
+      'Error: the arguments are not valid: people: expected number, received string; guests.1.name: expected string; ' +
+        'time must be a string (was missing); too late.',
+    );
+  });
+
   it('tell the model their arguments as their Standard Schema tells them, unless it is told parameters', () => {
     const said = {
       $schema: 'https://json-schema.org/draft/2020-12/schema',

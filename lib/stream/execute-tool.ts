@@ -103,7 +103,13 @@ export function toObservable<T>(result$: T | PromiseLike<T> | Observable<T>): Ob
 
 function valueOf(result: StandardSchemaV1.Result<unknown>): unknown {
   if (!result.issues) return result.value;
-  throw new Error(`the arguments are not valid: ${result.issues.map(({ message }) => message).join('; ')}`);
+  throw new Error(`the arguments are not valid: ${result.issues.map(told).join('; ')}`);
+}
+
+/** An issue with the argument that it is about: most libraries leave that to the path, and the model has to mend it. */
+function told({ message, path = [] }: StandardSchemaV1.Issue): string {
+  const name = path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.');
+  return !name || message.startsWith(name) ? message : `${name}: ${message}`;
 }
 
 type JsonSchemaModule = Pick<typeof jsonSchema, 'Validator'>;
