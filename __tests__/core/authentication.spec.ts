@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import {
   createLogger,
@@ -332,36 +333,39 @@ describe('a credential in a page (F49)', () => {
     Reflect.deleteProperty(globalThis, 'document');
   });
 
-  const check = (config: RemoteConfig): VoiceError[] => {
+  const check = async (config: RemoteConfig): Promise<VoiceError[]> => {
     const provider = new Remote(config, { ...silentLogger, warn: log, error: log });
     const errors: VoiceError[] = [];
     provider.errors$.subscribe((error) => errors.push(error));
     provider.assertAuth();
     provider.assertAuth();
+    // The words are loaded.
+    await import('../../lib/core/remote-warnings.ts');
+    await setImmediate();
     return errors;
   };
 
-  it('is warned of once, without being shown', () => {
-    expect(check({ apiKey: key })).toEqual([]);
+  it('is warned of once, without being shown', async () => {
+    expect(await check({ apiKey: key })).toEqual([]);
     expect(lines).toEqual([expect.stringContaining('set proxyUrl') as string]);
     expect(lines.join()).not.toContain(key);
   });
 
-  it('is an error when it never expires', () => {
-    const errors = check({ apiKey: `sk-${key}` });
+  it('is an error when it never expires', async () => {
+    const errors = await check({ apiKey: `sk-${key}` });
     expect(errors).toMatchObject([{ code: 'configuration', recoverable: true, provider: 'Remote' }]);
     expect(errors[0]?.message).not.toContain(key);
   });
 
-  it('is fine when a factory fetches it, and in proxy mode', () => {
-    expect(check({ apiKey: () => Promise.resolve(key) })).toEqual([]);
-    expect(check({ apiKey: key, proxyUrl: 'https://app.example.com' })).toEqual([]);
+  it('is fine when a factory fetches it, and in proxy mode', async () => {
+    expect(await check({ apiKey: () => Promise.resolve(key) })).toEqual([]);
+    expect(await check({ apiKey: key, proxyUrl: 'https://app.example.com' })).toEqual([]);
     expect(lines).toEqual([]);
   });
 
-  it('goes without a word where there is no page', () => {
+  it('goes without a word where there is no page', async () => {
     Reflect.deleteProperty(globalThis, 'document');
-    check({ apiKey: key });
+    await check({ apiKey: key });
     expect(lines).toEqual([]);
   });
 });

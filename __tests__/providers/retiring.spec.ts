@@ -3,6 +3,7 @@
  * goes wrong then: a warning with every request; a default of ours that nobody is told of; an application that takes the
  * news for a failure, and a chain of providers that switches.
  */
+import { setImmediate } from 'node:timers/promises';
 import { filter } from 'rxjs';
 import {
   ChiTTS,
@@ -31,6 +32,12 @@ import {
   XiLLM,
 } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
+
+/** Resolves when everything that is to be told has been: the words are loaded. */
+const toldAll = async (): Promise<void> => {
+  await import('../../lib/core/remote-warnings.ts');
+  await setImmediate();
+};
 
 interface Config {
   readonly proxyUrl: string;
@@ -142,6 +149,7 @@ describe('Models retire', () => {
     it(`${name} with ${model ?? 'its default'}: ${sentence}`, async () => {
       const { errors, logged, initialize } = listened(name, model);
       await initialize();
+      await toldAll();
       const message: unknown = expect.stringContaining(`${name}: the service ${sentence}`);
       expect(errors).toMatchObject([{ code: 'retiring', recoverable: true, provider: name, message }]);
       expect(logged()).toEqual([message]);
@@ -152,6 +160,7 @@ describe('Models retire', () => {
     it(`${name} says nothing of ${model ?? 'its default'}`, async () => {
       const { errors, initialize } = listened(name, model);
       await initialize();
+      await toldAll();
       expect(errors).toEqual([]);
     });
   }
@@ -164,21 +173,26 @@ describe('Models retire', () => {
     it(`${name} tells of a model once, also when it is configured later`, async () => {
       const { provider, errors, logged, initialize } = listened(name, alive);
       provider.updateConfig({ [key]: old });
+      await toldAll();
       expect(errors).toEqual([]);
       await initialize();
+      await toldAll();
       expect(errors).toHaveLength(1);
       provider.updateConfig({ [key]: alive });
       provider.updateConfig({ [key]: old });
       await provider.dispose();
       await initialize();
+      await toldAll();
       expect([errors.length, logged().length]).toEqual([1, 1]);
     });
 
     it(`${name} tells of a model that it changes to while it runs`, async () => {
       const { provider, errors, initialize } = listened(name, alive);
       await initialize();
+      await toldAll();
       expect(errors).toEqual([]);
       provider.updateConfig({ [key]: old });
+      await toldAll();
       expect(errors.map(({ message }) => message.includes(old))).toEqual([true]);
     });
   }
@@ -191,6 +205,7 @@ describe('Models retire', () => {
     const events: VoiceEvent[] = [];
     pipeline.events$.subscribe((event) => events.push(event));
     await pipeline.start();
+    await toldAll();
     expect(events.filter(({ type }) => type === 'error' || type === 'provider.fallback')).toMatchObject([
       { type: 'error', code: 'retiring', recoverable: true, role: 'llm', provider: 'NuLLM' },
     ]);

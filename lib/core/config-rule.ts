@@ -103,22 +103,20 @@ export function unknownKey(given: object, keys: readonly string[], group: string
   return key && `there is no option ${group}${key}, only ${keys.map((each) => group + each).join(', ')}`;
 }
 
-/** A key without a rule that differs by a letter from one with a rule, as a sentence: it was meant to be that. */
-function misspeltKey(given: object, keys: readonly string[]): string | undefined {
-  for (const key of Object.keys(given).filter(
-    (each) => !keys.includes(each) && Reflect.get(given, each) !== undefined,
-  )) {
-    const forms = formsOf(key);
+/** A key that is none of these, but differs by a letter from one, as a sentence: it was meant to be that. */
+export function misspeltKey(given: object, keys: readonly string[]): string | undefined {
+  for (const key of Object.keys(given)) {
+    const forms = keys.includes(key) || member(given, key) === undefined ? [] : formsOf(key);
     const meant = keys.find((each) => formsOf(each).some((form) => forms.includes(form)));
     if (meant) return `there is no option ${key}: did you mean ${meant}?`;
   }
   return undefined;
 }
 
-/** A key in any spelling, and without any one letter: those of a misspelt one have something in common with the right. */
+/** A key in any spelling, and without each of its letters: those of a misspelt one share one with those of the right. */
 function formsOf(key: string): readonly string[] {
   const word = key.replaceAll('_', '').toLowerCase();
-  return [word, ...Array.from(word, (_, at) => word.slice(0, at) + word.slice(at + 1))];
+  return Array.from(`${word}.`, (_, at) => word.slice(0, at) + word.slice(at + 1));
 }
 
 /** A key that must not be there: misspelt, or without a rule in an object whose other keys have one. */

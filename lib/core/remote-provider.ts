@@ -1,11 +1,11 @@
 import type { SchedulerLike } from 'rxjs';
 import { ProviderInitializationError, type VoiceError } from './errors.ts';
 import { asString } from './guard.ts';
-import { oncePerKind } from './application-code.ts';
 import type { Logger } from './logger.ts';
 import { Provider } from './provider.ts';
 import { redact } from './redact.ts';
-import { retirementOf, type RetiringModel } from './retirement.ts';
+import type * as RemoteWarnings from './remote-warnings.ts';
+import type { RetiringModel } from './retirement.ts';
 
 /** A credential, or a function that fetches a fresh one whenever one is needed. */
 export type Credential = string | (() => Promise<string>);
@@ -116,12 +116,8 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
   protected readonly credentialKey: string = 'apiKey';
   /** Credentials that this provider has used, to mask them in messages. */
   readonly #secrets: string[] = [];
-  /** Reports each model in use that its service retires, once. */
-  readonly #tellOfRetiring = oncePerKind((sentence) =>
-    this.report(this.error(`${this.name}: ${sentence}`, { code: 'retiring', recoverable: true })),
-  );
-  /** Warns once that the page exposes its credential to its visitors (docs/faults.md, F49). */
-  readonly #warnOfExposure = oncePerKind((kind) => this.#exposed(kind === 'long-lived'));
+  /** The warnings that were given: one for each way to configure it. */
+  readonly #told = new Set<string>();
 
   /** Whether requests go to the application's proxy, without a credential. */
   get isProxyMode(): boolean {
@@ -145,7 +141,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
       throw new ProviderInitializationError(this.name, this.error(problem, { code: 'configuration' }));
     }
     const isShown = isText && 'document' in globalThis;
-    if (isShown) this.#warnOfExposure(longLived.test(directCredential) ? 'long-lived' : 'short-lived');
+    if (isShown) this.#warn(({ exposureOf }) => exposureOf(directCredential));
   }
 
   /** The literal `proxy` in proxy mode, else the credential; a factory is called each time. */
@@ -291,8 +287,10 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     },
     model: string | undefined = asString(Reflect.get(this.config, 'model') ?? wire.rules?.['model']?.default),
   ): void {
-    const sentence = retirementOf(model, wire.retiring ?? []);
-    if (sentence !== undefined) this.#tellOfRetiring(sentence);
+    const { retiring } = wire;
+    // Most models are like none of them.
+    if (!model || !retiring?.some((row) => model.includes(row.model.replace('*', '')))) return;
+    this.#warn(({ retiringOf }) => retiringOf(model, retiring));
   }
 
   /** Masks this provider's credentials in a text. */
@@ -326,11 +324,17 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     if (this.#secrets.length > 8) this.#secrets.shift();
   }
 
-  #exposed(isLongLived: boolean): void {
-    const what = isLongLived ? 'a long-lived key' : 'its key';
-    const message = `${this.name}: this page exposes ${what} to everyone who opens it: set proxyUrl, or an apiKey factory that fetches short-lived tokens (docs/authentication.md)`;
-    if (isLongLived) this.report(this.error(message, { code: 'configuration', recoverable: true }));
-    else this.logger.warn(message);
+  /** Warns once. Few applications need the words, which are loaded; without a network nobody is warned. */
+  #warn(find: (warnings: typeof RemoteWarnings) => RemoteWarnings.RemoteWarning | undefined): void {
+    const tell = (warnings: typeof RemoteWarnings): void => {
+      const { message, code } = find(warnings) ?? {};
+      if (!message || this.#told.has(message)) return;
+      this.#told.add(message);
+      const told = `${this.name}: ${message}`;
+      if (code) this.report(this.error(told, { code, recoverable: true }));
+      else this.logger.warn(told);
+    };
+    void import('./remote-warnings.ts').then(tell, () => undefined);
   }
 
   async #callFactory(factory: () => Promise<string>): Promise<string> {
@@ -355,9 +359,6 @@ function appendQuery(url: URL, query: Query): void {
 
 /** What a header, a subprotocol and a query can carry alike: ASCII without white space. */
 const sendable = /^[!-~]+$/;
-
-/** Prefixes of keys that never expire: OpenAI's and Anthropic's, Groq's, ElevenLabs' and Cartesia's, Google's. */
-const longLived = /^(sk-|sk_|gsk_|AIza)/;
 
 /** Whether a host is this machine; `URL` normalizes every form of an IPv4 address to four numbers. */
 function isLoopback(hostname: string): boolean {

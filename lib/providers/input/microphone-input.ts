@@ -23,7 +23,7 @@ import { microphonePermission, type MicrophonePermission } from '../../playback/
 import { resource } from '../../playback/resource.ts';
 import { trackEvents$ } from '../../playback/media-track.ts';
 import type { TrackCapture } from '../../playback/track-capture.ts';
-import { configProblem, type RulesOf } from '../../core/config-rule.ts';
+import { misspeltKey } from '../../core/config-rule.ts';
 import { messageOf, type VoiceError, type VoiceErrorCode } from '../../core/errors.ts';
 import { ownEntry } from '../../core/guard.ts';
 import type { ConnectionEvent } from '../../core/roles.ts';
@@ -56,9 +56,9 @@ const constrained = ['deviceId', 'echoCancellation', 'noiseSuppression', 'autoGa
 /** Duration of pure zeros that no real room produces, in milliseconds (F54). */
 const zerosMs = 5_000;
 
-const rules: RulesOf<MicrophoneInputConfig> = {
-  ...{ workletUrl: {}, scheduler: {}, sampleRate: {}, deviceId: {} },
-  ...{ echoCancellation: {}, noiseSuppression: {}, autoGainControl: {} },
+const keys: Readonly<Record<keyof MicrophoneInputConfig, true>> = {
+  ...{ workletUrl: true, scheduler: true, sampleRate: true, deviceId: true },
+  ...{ echoCancellation: true, noiseSuppression: true, autoGainControl: true },
 };
 
 interface Refusal {
@@ -118,7 +118,7 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
   }
 
   protected override configProblem(): string | undefined {
-    return configProblem(this.config, rules);
+    return misspeltKey(this.config, Object.keys(keys));
   }
 
   /** A running session takes another microphone, and other constraints, at once. */

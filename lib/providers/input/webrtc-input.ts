@@ -1,5 +1,5 @@
 import { BehaviorSubject, EMPTY, finalize, ignoreElements, of, switchMap, tap, type Observable } from 'rxjs';
-import { configProblem, type RulesOf } from '../../core/config-rule.ts';
+import { misspeltKey } from '../../core/config-rule.ts';
 import { holdRemoteTrack, trackEvents$ } from '../../playback/media-track.ts';
 import type { TrackCapture } from '../../playback/track-capture.ts';
 import { merge } from '../../stream/merge.ts';
@@ -11,7 +11,11 @@ export interface WebRTCInputConfig extends TrackInputConfig {
   readonly targetSampleRate?: number;
 }
 
-const rules: RulesOf<WebRTCInputConfig> = { workletUrl: {}, scheduler: {}, targetSampleRate: {} };
+const keys: Readonly<Record<keyof WebRTCInputConfig, true>> = {
+  workletUrl: true,
+  scheduler: true,
+  targetSampleRate: true,
+};
 
 /**
  * Audio of a WebRTC media track that the application supplies (W3C WebRTC and Web Audio), in a browser. No service.
@@ -29,7 +33,7 @@ export class WebRTCInput extends TrackInput<WebRTCInputConfig> {
   }
 
   protected override configProblem(): string | undefined {
-    return configProblem(this.config, rules);
+    return misspeltKey(this.config, Object.keys(keys));
   }
 
   /**

@@ -1,4 +1,4 @@
-import { configProblem, type RulesOf } from '../../core/config-rule.ts';
+import { misspeltKey } from '../../core/config-rule.ts';
 import { VoiceError } from '../../core/errors.ts';
 import { holdAudioSession } from '../../playback/audio-session.ts';
 import { ContextOutput, type ContextOutputConfig } from '../../playback/context-output.ts';
@@ -12,7 +12,11 @@ export interface BrowserAudioOutputConfig extends ContextOutputConfig {
   readonly sinkId?: string;
 }
 
-const rules: RulesOf<BrowserAudioOutputConfig> = { workletUrl: {}, scheduler: {}, sinkId: {} };
+const keys: Readonly<Record<keyof BrowserAudioOutputConfig, true>> = {
+  workletUrl: true,
+  scheduler: true,
+  sinkId: true,
+};
 
 /**
  * The user's speaker, in a browser (W3C Web Audio). No service.
@@ -31,7 +35,7 @@ export class BrowserAudioOutput extends ContextOutput<BrowserAudioOutputConfig> 
   }
 
   protected override configProblem(): string | undefined {
-    return configProblem(this.config, rules);
+    return misspeltKey(this.config, Object.keys(keys));
   }
 
   protected override async connect(context: AudioContext, node: AudioNode): Promise<void> {

@@ -1,6 +1,6 @@
 import type { SchedulerLike } from 'rxjs';
 import type { AudioFormat } from '../../audio/types.ts';
-import { configProblem, type RulesOf } from '../../core/config-rule.ts';
+import { misspeltKey } from '../../core/config-rule.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { ProviderRole, ProviderType } from '../../core/roles.ts';
 import { PacedOutput } from '../../playback/paced-output.ts';
@@ -14,7 +14,7 @@ export interface NullOutputConfig {
   readonly scheduler?: SchedulerLike;
 }
 
-const rules: RulesOf<NullOutputConfig> = { realtime: {}, scheduler: {} };
+const keys: Readonly<Record<keyof NullOutputConfig, true>> = { realtime: true, scheduler: true };
 
 const rawEncodings = ['linear16', 'linear32', 'mulaw', 'alaw'] as const;
 
@@ -36,6 +36,6 @@ export class NullOutput extends PacedOutput<NullOutputConfig> {
   }
 
   protected override configProblem(): string | undefined {
-    return configProblem(this.config, rules);
+    return misspeltKey(this.config, Object.keys(keys));
   }
 }

@@ -1,10 +1,10 @@
-import { configProblem, type RulesOf } from '../../core/config-rule.ts';
+import { misspeltKey } from '../../core/config-rule.ts';
 import { ContextOutput, type ContextOutputConfig } from '../../playback/context-output.ts';
 
 /** Configuration of {@link WebRTCOutput}. */
 export type WebRTCOutputConfig = ContextOutputConfig;
 
-const rules: RulesOf<WebRTCOutputConfig> = { workletUrl: {}, scheduler: {} };
+const keys: Readonly<Record<keyof WebRTCOutputConfig, true>> = { workletUrl: true, scheduler: true };
 
 /**
  * A WebRTC media track that carries what is played, in a browser (W3C WebRTC and Web Audio). No service.
@@ -45,7 +45,7 @@ export class WebRTCOutput extends ContextOutput<WebRTCOutputConfig> {
   }
 
   protected override configProblem(): string | undefined {
-    return configProblem(this.config, rules);
+    return misspeltKey(this.config, Object.keys(keys));
   }
 
   protected override connect(context: AudioContext, node: AudioNode): void {
