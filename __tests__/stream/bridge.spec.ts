@@ -191,6 +191,42 @@ describe('fromInput', () => {
   });
 });
 
+describe('what always has another value at once', () => {
+  /** Empty texts without end, each in a microtask, and how many were read. */
+  function endless() {
+    const seen = { read: 0 };
+    const next = (): string => {
+      // Whatever blocks would do so for ever.
+      if (seen.read++ > 200_000) throw new Error('nobody else had a turn');
+      return '';
+    };
+    const texts = (async function* () {
+      for (;;) yield await Promise.resolve(next());
+    })();
+    const stream = new ReadableStream<string>({ pull: (controller) => controller.enqueue(next()) });
+    return { seen, texts, stream };
+  }
+
+  it.each(['texts', 'stream'] as const)('lets everything else go on: %s', async (kind) => {
+    const { seen, [kind]: source } = endless();
+    const errors: unknown[] = [];
+    let values = 0;
+    const subscription = fromInput<string>(source).subscribe({
+      next: () => {
+        values++;
+      },
+      error: (error: unknown) => errors.push(error),
+    });
+    await until(() => values > 5_000);
+    subscription.unsubscribe();
+    const atEnd = seen.read;
+    await until(() => true);
+    expect(errors).toEqual([]);
+    expect(values).toBeGreaterThan(5_000);
+    expect(seen.read).toBe(atEnd);
+  });
+});
+
 describe('an iterable that is read', () => {
   /** Numbers without end, and whether they were closed. */
   function endless(): { readonly numbers: Generator<number>; readonly seen: { read: number; isClosed: boolean } } {

@@ -1,6 +1,9 @@
 import { asyncScheduler, defer, from, Observable, type ObservableInput, type Subscriber } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 
+/** How many values are read in one task: what always has another one at once would let nothing else go on. */
+const sliceLength = 1_024;
+
 /**
  * Emits the values of a ReadableStream. Unsubscribing cancels the stream at once, even while it is silent, which RxJS's
  * `from` does not. For one subscriber.
@@ -42,9 +45,6 @@ export function fromAsync<T>(
   });
 }
 
-/** How many values of an iterable are read in one task: it may have no end, and everything else must go on. */
-const sliceLength = 1_024;
-
 /**
  * Emits the values of an iterable: those of the first slice at once, the others in later tasks. Unsubscribing closes the
  * iterator.
@@ -85,8 +85,8 @@ function fromIterable<T>(values: Iterable<T>, pause?: Pause<T>): Observable<T> {
 }
 
 /**
- * Emits the values of any input. Unlike with RxJS's `from`, unsubscribing ends the source even while it is silent, an
- * iterable without end does not block, and anything that is no input fails, instead of throwing.
+ * Emits the values of any input. Unlike with RxJS's `from`, unsubscribing ends the source even while it is silent, nothing
+ * without end blocks, and anything that is no input fails, instead of throwing.
  *
  * @param pause - Holds up an iterable or a ReadableStream. Default: it is read as fast as it comes.
  */
@@ -126,8 +126,13 @@ async function pump<T>(
   subscriber: Subscriber<T>,
   pause?: Pause<T>,
 ): Promise<void> {
+  let count = 0;
   try {
     while (!subscriber.closed) {
+      if (++count % sliceLength === 0) {
+        await nextTask();
+        continue;
+      }
       const paused = pause?.();
       if (paused) {
         subscriber.next(await paused);
@@ -144,6 +149,8 @@ async function pump<T>(
     subscriber.error(error);
   }
 }
+
+const nextTask = (): Promise<unknown> => new Promise((resolve) => asyncScheduler.schedule(resolve));
 
 const ignore = (): void => undefined;
 
