@@ -4,7 +4,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '@nats-io/transport-node';
-import { filter, firstValueFrom, map, ReplaySubject, Subscription } from 'rxjs';
+import { BehaviorSubject, filter, firstValueFrom, map, ReplaySubject, scan, Subscription } from 'rxjs';
 import { collectDigits, Pipeline, publish } from 'rxvoice';
 import { natsBoard, natsSink, type BoardCall, type BoardEvent, type CallBoard } from 'rxvoice/nats';
 import { NatsServer } from '../../samples/phone/nats-server.ts';
@@ -107,6 +107,23 @@ describeNats('calls of many machines over NATS', () => {
     }
     expect(await board.command('two', { type: 'say', text: 'still here' })).toEqual({ ok: true });
   }, 90_000);
+
+  it('tells events at once again when the broker is back, and goes on telling them', async () => {
+    await using server = await NatsServer.start();
+    await using machine = new Machine(server.url, 'one');
+    const said$ = new BehaviorSubject(0);
+    const ended$ = natsBoard(await dial(server.url))
+      .events({ callId: 'one' })
+      .pipe(filter(({ event }) => event.type === 'speech.ended'));
+    watching.add(ended$.pipe(scan((said) => said + 1, 0)).subscribe(said$));
+    const told = (count: number): Promise<number> => firstValueFrom(said$.pipe(filter((said) => said >= count)));
+    await told(2);
+    await server.kill();
+    await server.run();
+    // A consumer that has missed the outage would be silent for 40 s.
+    await told(said$.value + 20);
+    expect(machine.said).toBeGreaterThan(20);
+  }, 30_000);
 
   it('keeps secret keys from the wire, and sends audio while somebody listens', async () => {
     await using server = await NatsServer.start();

@@ -1,4 +1,4 @@
-import { DeliverPolicy, jetstream } from '@nats-io/jetstream';
+import { DeliverPolicy, jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { Kvm, type KV } from '@nats-io/kv';
 import {
   asyncScheduler,
@@ -31,6 +31,7 @@ import type { CallCommand, CallEvent, CallSide, CommandReply } from '../features
 import { fromAsync } from '../stream/bridge.ts';
 import { keepRetrying } from '../stream/keep-retrying.ts';
 import { merge } from '../stream/merge.ts';
+import { stallTimeout } from '../stream/stall-timeout.ts';
 import { NatsLink, type NatsClient, type NatsConnection } from './link.ts';
 import { follow, nothing, tickMs, type BoardCall, type Note } from './watched-calls.ts';
 import { assertPrefix, isCallId, listenEveryMs, subjectsOf } from './subjects.ts';
@@ -132,18 +133,25 @@ export function natsBoard(
   ).pipe(shareReplay({ bufferSize: 1, refCount: true }));
 
   const eventsOf$ = (callId: string, since: 'start' | 'now'): Observable<BoardEvent> =>
-    link
-      .whenUp((nats) =>
-        jetstream(nats).consumers.get(subjects.stream, {
-          filter_subjects: subjects.events(callId, '>'),
-          deliver_policy: since === 'now' ? DeliverPolicy.New : DeliverPolicy.All,
-        }),
-      )
-      .pipe(
-        switchMap((consumer) => fromAsync(() => consumer.consume())),
-        mergeMap(({ subject, data }) => readEvent(subject, data)),
-        again(),
-      );
+    defer(() => {
+      /** Where to go on in the stream. */
+      let next = since === 'start' ? 1 : undefined;
+      const consumed$ = (nats: NatsClient): Observable<BoardEvent> =>
+        defer(async () => {
+          next = await nextOf(nats, subjects.stream, next);
+          return jetstream(nats).consumers.get(subjects.stream, {
+            filter_subjects: subjects.events(callId, '>'),
+            ...{ deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: next },
+          });
+        }).pipe(
+          switchMap((consumer) => fromAsync(() => consumer.consume())),
+          tap(({ seq }) => (next = seq + 1)),
+          mergeMap(({ subject, data }) => readEvent(subject, data)),
+          again(),
+        );
+      // The client's own consumer is long silent after the broker was away.
+      return link.up$.pipe(switchMap((nats) => (nats ? consumed$(nats) : EMPTY)));
+    });
   const audioOf$ = (callId: string): ReturnType<CallBoard['audio']> => {
     const asks$ = timer(0, listenEveryMs, scheduler).pipe(
       tap(() => link.up?.publish(subjects.listen(callId))),
@@ -172,6 +180,7 @@ export function natsBoard(
       if (!isCallId(callId)) return refused(noSuchCall);
       return firstValueFrom(
         defer(() => from(Promise.resolve(connection))).pipe(
+          stallTimeout({ firstMs: commandMs, scheduler, error: () => new Error(noBroker) }),
           switchMap((nats) => nats.request(subjects.commands(callId), JSON.stringify(command), { timeout: commandMs })),
           map(({ data }) => readReply(data)),
         ),
@@ -186,6 +195,15 @@ async function openBucket(nats: NatsClient, name: string): Promise<{ readonly bu
   const bucket = await new Kvm(nats).open(name);
   const { ttl } = await bucket.status();
   return { bucket, expiryMs: ttl > 0 ? ttl : Infinity };
+}
+
+/** Where to go on in a stream that was read up to before `next`, or not yet. */
+async function nextOf(nats: NatsClient, name: string, next: number | undefined): Promise<number> {
+  const { streams } = await jetstreamManager(nats, { checkAPI: false });
+  const { last_seq: last } = (await streams.info(name)).state;
+  if (next === undefined) return last + 1;
+  // One that was lost with its broker, and created again, counts from 1.
+  return next > last + 1 ? 1 : next;
 }
 
 function readEvent(subject: string, data: Uint8Array): Observable<BoardEvent> {
@@ -207,6 +225,7 @@ function refused(message: string): CommandReply {
   return { ok: false, message };
 }
 
+const noBroker = 'the broker cannot be reached';
 const noSuchCall = 'there is no such call, or its machine is gone';
 
 /** What is no call's id, such as one from an address, must not name several. */
