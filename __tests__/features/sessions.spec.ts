@@ -109,6 +109,21 @@ describe('sessions()', () => {
     await over(house, scheduler);
   });
 
+  it('has not failed with a caller who hangs up before it has started', async () => {
+    const errors: unknown[] = [];
+    const { house, open, stts, callEnds, scheduler, told } = housed();
+    house.events$.subscribe((event) => errors.push(...('error' in event ? [event.error] : [])));
+    const session = house.open('ann');
+    const [stt] = stts;
+    if (stt) stt.connect = () => new Promise(() => undefined);
+    await scheduler.advance(0);
+    callEnds[0]?.next({});
+    await scheduler.advance(2_000);
+    expect([await session.ended, told, errors]).toEqual(['ended', ['opened ann', 'closed ann ended'], []]);
+    await open('bob');
+    await over(house, scheduler);
+  });
+
   it('shares the configuration and nothing else: one that ends disturbs no other', async () => {
     const { house, open, stts, callEnds, scheduler, told, ended } = housed();
     const [ann, bob] = [await open('ann'), await open('bob')];

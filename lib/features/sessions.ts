@@ -232,6 +232,7 @@ class OpenSession<R> implements Session<R> {
   readonly #own = new Subscription();
   #settle: (end: SessionEnd) => void = () => undefined;
   #closing: Promise<SessionEnd> | undefined;
+  #hasHungUp = false;
 
   constructor(id: string, request: R, { create, prepare, config, idleMs = 600_000, scheduler }: SessionsOptions<R>) {
     this.id = id;
@@ -270,9 +271,11 @@ class OpenSession<R> implements Session<R> {
   /** Starts the pipeline; the session ends with it. */
   start(): void {
     const { pipeline } = this;
+    this.#own.add(pipeline.on('call.ended', () => (this.#hasHungUp = true)));
     const started = this.#started().then(
       () => undefined,
-      (cause: unknown) => VoiceError.from(cause),
+      // Nothing has failed if the other side hung up meanwhile.
+      (cause: unknown) => (this.#hasHungUp ? undefined : VoiceError.from(cause)),
     );
     // A failed start closes the pipeline's session first.
     const closed$ = pipeline.events$.pipe(
