@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { isAbsolute, posix, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import typescript from '@rollup/plugin-typescript';
@@ -112,16 +112,15 @@ const worklets = {
   },
 };
 
-/** `npx rxvoice sandbox`: one file, small, of the sample. Who wants compressed audio installs the encoders. */
+/** `npx rxvoice sandbox`: one file, small, of the sample. Who wants compressed audio, or MessagePack, installs it. */
 const command = {
   name: 'command',
   writeBundle({ dir }) {
-    const licence = readFileSync('node_modules/@msgpack/msgpack/LICENSE', 'utf8');
     buildSync({
       ...{ entryPoints: ['samples/sandbox/bin.ts'], outfile: resolve(dir, 'bin.js'), bundle: true, minify: true },
       ...{ platform: 'node', format: 'esm', target: 'node20', logLevel: 'error' },
-      external: ['ws', 'mediabunny', '@mediabunny/aac-encoder', 'opusscript', 'wasm-media-encoders'],
-      banner: { js: `#!/usr/bin/env node\n/* With @msgpack/msgpack:\n${licence}*/` },
+      external: ['ws', '@msgpack/msgpack', 'mediabunny', '@mediabunny/aac-encoder', 'opusscript', 'wasm-media-encoders'],
+      banner: { js: '#!/usr/bin/env node' },
     });
   },
 };
@@ -211,16 +210,21 @@ const whole = ['testing', 'evaluation', 'nats'];
 
 /** Small files that stand in one which is loaded wherever they are. */
 const within = {
+  'conversation/conversation-step': 'conversation/output-lock',
   'conversation/event-bus': 'conversation/commands',
+  'conversation/inputs': 'conversation/output-lock',
   'conversation/provider-error': 'conversation/malformed',
   'conversation/said': 'conversation/output-lock',
+  'core/remote-rules': 'core/remote-provider',
   'core/request-id': 'providers/tts/utterance',
   'core/utf8': 'core/parse-json',
+  'pipeline/inside': 'conversation/commands',
   'playback/late-playout': 'playback/paced-output',
   'playback/processors': 'playback/audio-context',
   'playback/resource': 'playback/audio-context',
   'providers/agent/tools-problem': 'providers/agent/streaming-agent',
   'providers/platform/platform-socket': 'providers/platform/phone-line',
+  'providers/platform/socket-handlers': 'providers/platform/page-sockets',
   'providers/stt/live-audio': 'providers/stt/batch-stt',
   'providers/stt/recordings': 'providers/stt/recording-runner',
   'providers/tts/sockets/spoken-text': 'providers/tts/sockets/speech-step',
@@ -229,6 +233,7 @@ const within = {
   'proxy/refusal': 'proxy/upstream',
   'stream/select': 'conversation/commands',
   'transport/media-type': 'transport/http',
+  'transport/refusal-question': 'transport/why-refused',
 };
 
 const placed = new Map();

@@ -1,4 +1,3 @@
-import { decode } from '@msgpack/msgpack';
 import type { HttpRequest } from '../call.ts';
 import type { Environment } from '../environment.ts';
 import { compressed } from '../fixtures.ts';
@@ -77,12 +76,14 @@ const speech = shape({
 });
 const running = new WeakMap<Environment, number>();
 
-function parse(request: HttpRequest): unknown {
+async function parse(request: HttpRequest): Promise<unknown> {
   const type = (request.headers['content-type'] ?? '').split(';')[0];
   if (type === 'application/json')
     return request.json((why) => new Refusal(400, 'Failed to parse the request body', why));
   if (type !== 'application/msgpack')
     throw refuse(415, `Content-Type cannot be ${type ?? 'absent'}`, 'Unsupported Media Type');
+  // Whoever sends it has the package, too.
+  const { decode } = await import('@msgpack/msgpack');
   try {
     return decode(request.body);
   } catch (error) {
@@ -92,7 +93,7 @@ function parse(request: HttpRequest): unknown {
 
 async function handle(request: HttpRequest, environment: Environment, timed: boolean): Promise<void> {
   const { timers, realtimeFactor, limits } = environment;
-  const body = parse(request);
+  const body = await parse(request);
   const wrong = speech(body, '');
   if (wrong) throw invalid(wrong);
   if (member(body, 'reference_id') === 'no-such-voice') throw refuse(404, 'unknown voice', 'Reference not found');
