@@ -226,6 +226,48 @@ describe('OmicronAgent: calls', () => {
   });
 });
 
+describe('OmicronAgent: calls that a resumed session asks for again', () => {
+  const result = (output: string): Json => ({
+    toolResponse: { functionResponses: [{ id: 'c1', name: 'book', response: { output } }] },
+  });
+
+  it('run once, and have the same result', async () => {
+    let runs = 0;
+    const { agent, clock, say, accept, sent, since, log } = await live({ onFunctionCall: () => `seat ${++runs}` });
+    say(heard('Hi.'), token('Hello.'), complete(), handle('h1'), heard('Book it.'), called(['c1', 'book']));
+    await settle();
+    expect(since()).toEqual([result('seat 1')]);
+    agent.sockets.last.drop();
+    await clock.advance(300);
+    accept();
+    const before = sent().length;
+    say(called(['c1', 'book']), called(['c1', 'book']));
+    await settle();
+    expect([runs, sent().slice(before)]).toEqual([1, [result('seat 1')]]);
+    expect(log.filter((line) => line === 'call book')).toHaveLength(1);
+    await agent.dispose();
+  });
+
+  it('are not run again where the connection was lost while they ran, whatever they have done by then', async () => {
+    let runs = 0;
+    const onFunctionCall = (): Promise<void> => {
+      runs++;
+      return new Promise(() => undefined);
+    };
+    const { agent, clock, say, accept, sent } = await live({ onFunctionCall });
+    say(heard('Hi.'), token('Hello.'), complete(), handle('h1'), heard('Book it.'), called(['c1', 'book']));
+    agent.sockets.last.drop();
+    await clock.advance(300);
+    accept();
+    const before = sent().length;
+    say(called(['c1', 'book']));
+    await settle();
+    const [told] = sent().slice(before);
+    expect([runs, JSON.stringify(told)]).toEqual([1, expect.stringContaining('was cut off while it ran')]);
+    await agent.dispose();
+  });
+});
+
 describe('OmicronAgent: what the application says', () => {
   it('typed words cut off the reply, and are no voice', async () => {
     const { agent, say, log, since, audio } = await live();

@@ -419,6 +419,25 @@ describe('ThetaAgent: calls', () => {
     await agent.dispose();
   });
 
+  it('that a new connection asks for again run once, and have the same result', async () => {
+    let runs = 0;
+    const { agent, clock, say, accept, sent } = await live({ onFunctionCall: () => `seat ${++runs}` });
+    say(started, stopped, committed('u1'), completed('u1', 'Book it.'), created('r1'), called('r1', 'c1', 'book'));
+    await settle();
+    agent.sockets.last.drop();
+    await clock.advance(300);
+    accept();
+    const before = sent().length;
+    say(created('r2'), called('r2', 'c1', 'book'), done('r2'));
+    await settle();
+    const item = { type: 'function_call_output', call_id: 'c1', output: 'seat 1' };
+    expect([runs, sent().slice(before)]).toEqual([
+      1,
+      [{ type: 'conversation.item.create', item }, { type: 'response.create' }],
+    ]);
+    await agent.dispose();
+  });
+
   it('of an incomplete item are not made', async () => {
     const { agent, say, log } = await live({ onFunctionCall: () => 'x' });
     const { item, ...rest } = called('r1', 'c1', 'a');

@@ -14,8 +14,11 @@ import type {
 } from '../../core/roles.ts';
 import type { SocketData } from '../../transport/reconnecting-socket.ts';
 import type { AgentCommand, AgentEffect, AgentProblem } from './agent-wire.ts';
-import type { FunctionOutcome } from './function-calls.ts';
+import { failure, type FunctionOutcome } from './function-calls.ts';
 import type { Line, ReplyAudio } from './replies.ts';
+
+/** Calls whose ends are remembered. */
+const maxEnds = 64;
 
 /** An agent's output streams and their values. */
 export interface AgentStreams {
@@ -76,6 +79,13 @@ export interface RunningCall {
   readonly startedAt: number;
 }
 
+/** How a call ended. */
+export interface CallEnd {
+  readonly id: string;
+  /** What the service is told if it asks for the call again. */
+  readonly outcome: FunctionOutcome;
+}
+
 /** There will be no reply, as the connection was lost while these ran. */
 export function unanswered(provider: string, calls: readonly RunningCall[]): VoiceError {
   const names = calls.map(({ call }) => call.name).join(', ');
@@ -104,8 +114,10 @@ export interface Dialogue<S> {
   /** What the user has said so far. */
   readonly interim: string;
   readonly calls: readonly RunningCall[];
-  /** Ids of the most recent calls, so that none runs twice. */
+  /** Ids of the connection's most recent calls, so that none runs twice. */
   readonly callIds: readonly string[];
+  /** How the most recent calls ended: a service that resumes a session may ask for them again. */
+  readonly ends: readonly CallEnd[];
   /** Unacknowledged commands, oldest first; those in the opening count as acknowledged once the service is ready. */
   readonly waiting: readonly { readonly id: number; readonly acknowledgement: string; readonly isInOpening: boolean }[];
 }
@@ -132,6 +144,27 @@ export function newDialogue<S>(wire: S, replies: number): Dialogue<S> {
     ...nothingDue,
     calls: [],
     callIds: [],
+    ends: [],
     waiting: [],
   };
+}
+
+/** Emits a value on one of the agent's streams. */
+export function tell<K extends keyof AgentStreams>(stream: K, value: AgentStreams[K]): AgentTold {
+  return { type: 'tell', stream, value } as AgentTold;
+}
+
+/** A call has ended. */
+export function ended<S>(
+  state: Dialogue<S>,
+  running: RunningCall,
+  now: number,
+  how: FunctionOutcome | { readonly type: 'cancelled' },
+): DialogueStep<S> {
+  const { call, startedAt } = running;
+  const calls = state.calls.filter((each) => each !== running);
+  const outcome = how.type === 'cancelled' ? failure('the call was cut off while it ran') : how;
+  const isKnown = state.callIds.includes(call.id);
+  const ends = isKnown ? [...state.ends, { id: call.id, outcome }].slice(-maxEnds) : state.ends;
+  return [{ ...state, calls, ends }, tell('functionEnds', { call, durationMs: now - startedAt, ...how })];
 }

@@ -5,12 +5,12 @@ import type { AgentHeard, AgentText, TranscriptionResult } from '../../core/role
 import type { SocketData } from '../../transport/reconnecting-socket.ts';
 import type { AgentContext, AgentEffect, AgentWire } from './agent-wire.ts';
 import {
+  ended,
   noReply,
   nothingDue,
+  tell,
   unanswered,
   type AgentInput,
-  type AgentStreams,
-  type AgentTold,
   type Dialogue,
   type DialogueStep,
   type RunningCall,
@@ -143,9 +143,11 @@ function reconnected<C, S>(
       // The next connection knows none of this one's calls.
       const audio = withoutNames(last.audio);
       const silent = { ...last, ...nothingDue, audio, isOpened: false, isUserSpeaking: false, reply: noReply };
-      const [next, ...cancelled] = steps(silent, state.calls, (before, running) =>
+      const [over, ...cancelled] = steps(silent, state.calls, (before, running) =>
         ended(before, running, now, { type: 'cancelled' }),
       );
+      // The next connection may ask for them again, and waits for their results.
+      const next = { ...over, callIds: [] };
       if (event.type === 'reconnecting') return [next, ...told, ...cancelled, connection];
       const undone = state.waiting.map(({ id }) => ({ type: 'settled', id, error }) as const);
       return [{ ...next, waiting: [] }, ...told, ...cancelled, ...undone, connection];
@@ -215,10 +217,17 @@ function apply<C, S>(
     case 'call': {
       const { call, extras = {} } = effect;
       if (state.callIds.includes(call.id)) return [state];
+      const callIds = [...state.callIds, call.id].slice(-maxCallIds);
+      const earlier = state.ends.find(({ id }) => id === call.id);
+      if (earlier) {
+        const known = { ...state, callIds };
+        return call.clientSide
+          ? enacted(wire, known, wire.result(state.wire, call, earlier.outcome, extras), context)
+          : [known];
+      }
       const running = { call, extras, startedAt: now };
       const isLong = call.id.length + call.name.length + call.argsText.length > maxCallLength;
-      const callIds = isLong ? state.callIds : [...state.callIds, call.id].slice(-maxCallIds);
-      const next = { ...state, calls: [...state.calls, running], callIds };
+      const next = { ...state, calls: [...state.calls, running], callIds: isLong ? state.callIds : callIds };
       const told = tell('functionCalls', call);
       if (!isLong && state.calls.length < maxCalls) return [next, told, { type: 'run', call }];
       const message = isLong
@@ -361,23 +370,8 @@ function answered<C, S>(
   return [after, ...told, ...sent];
 }
 
-function ended<S>(
-  state: Dialogue<S>,
-  running: RunningCall,
-  now: number,
-  how: FunctionOutcome | { readonly type: 'cancelled' },
-): DialogueStep<S> {
-  const { call, startedAt } = running;
-  const calls = state.calls.filter((each) => each !== running);
-  return [{ ...state, calls }, tell('functionEnds', { call, durationMs: now - startedAt, ...how })];
-}
-
 function transcript(text: string): TranscriptionResult {
   return { text, isFinal: true, utteranceComplete: true, isPreflight: false };
-}
-
-function tell<K extends keyof AgentStreams>(stream: K, value: AgentStreams[K]): AgentTold {
-  return { type: 'tell', stream, value } as AgentTold;
 }
 
 /** Runs several steps in turn. */
