@@ -1,4 +1,5 @@
 import { asObject } from './guard.ts';
+import { misspeltKey } from './misspelt-key.ts';
 import type { Query } from './remote-provider.ts';
 
 /** The values that a configuration key can have on the wire. */
@@ -101,22 +102,6 @@ export function configProblem(
 export function unknownKey(given: object, keys: readonly string[], group: string = ''): string | undefined {
   const key = Object.entries(given).find(([each, value]) => value !== undefined && !keys.includes(each))?.[0];
   return key && `there is no option ${group}${key}, only ${keys.map((each) => group + each).join(', ')}`;
-}
-
-/** A key that is none of these, but differs by a letter from one, as a sentence: it was meant to be that. */
-export function misspeltKey(given: object, keys: readonly string[]): string | undefined {
-  for (const key of Object.keys(given)) {
-    const forms = keys.includes(key) || member(given, key) === undefined ? [] : formsOf(key);
-    const meant = keys.find((each) => formsOf(each).some((form) => forms.includes(form)));
-    if (meant) return `there is no option ${key}: did you mean ${meant}?`;
-  }
-  return undefined;
-}
-
-/** A key in any spelling, and without each of its letters: those of a misspelt one share one with those of the right. */
-function formsOf(key: string): readonly string[] {
-  const word = key.replaceAll('_', '').toLowerCase();
-  return Array.from(`${word}.`, (_, at) => word.slice(0, at) + word.slice(at + 1));
 }
 
 /** A key that must not be there: misspelt, or without a rule in an object whose other keys have one. */

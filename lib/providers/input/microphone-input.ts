@@ -23,7 +23,7 @@ import { microphonePermission, type MicrophonePermission } from '../../playback/
 import { resource } from '../../playback/resource.ts';
 import { trackEvents$ } from '../../playback/media-track.ts';
 import type { TrackCapture } from '../../playback/track-capture.ts';
-import { misspeltKey } from '../../core/config-rule.ts';
+import { misspeltKey } from '../../core/misspelt-key.ts';
 import { messageOf, type VoiceError, type VoiceErrorCode } from '../../core/errors.ts';
 import { ownEntry } from '../../core/guard.ts';
 import type { ConnectionEvent } from '../../core/roles.ts';

@@ -1,5 +1,5 @@
 import { BehaviorSubject, EMPTY, finalize, ignoreElements, of, switchMap, tap, type Observable } from 'rxjs';
-import { misspeltKey } from '../../core/config-rule.ts';
+import { misspeltKey } from '../../core/misspelt-key.ts';
 import { holdRemoteTrack, trackEvents$ } from '../../playback/media-track.ts';
 import type { TrackCapture } from '../../playback/track-capture.ts';
 import { merge } from '../../stream/merge.ts';

@@ -1,4 +1,4 @@
-import { misspeltKey } from '../../core/config-rule.ts';
+import { misspeltKey } from '../../core/misspelt-key.ts';
 import { VoiceError } from '../../core/errors.ts';
 import { holdAudioSession } from '../../playback/audio-session.ts';
 import { ContextOutput, type ContextOutputConfig } from '../../playback/context-output.ts';

@@ -1,6 +1,6 @@
 import type { SchedulerLike } from 'rxjs';
 import type { AudioFormat } from '../../audio/types.ts';
-import { misspeltKey } from '../../core/config-rule.ts';
+import { misspeltKey } from '../../core/misspelt-key.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { ProviderRole, ProviderType } from '../../core/roles.ts';
 import { PacedOutput } from '../../playback/paced-output.ts';

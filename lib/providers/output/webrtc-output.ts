@@ -1,4 +1,4 @@
-import { misspeltKey } from '../../core/config-rule.ts';
+import { misspeltKey } from '../../core/misspelt-key.ts';
 import { ContextOutput, type ContextOutputConfig } from '../../playback/context-output.ts';
 
 /** Configuration of {@link WebRTCOutput}. */
