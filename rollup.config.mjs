@@ -119,7 +119,14 @@ const command = {
     buildSync({
       ...{ entryPoints: ['samples/sandbox/bin.ts'], outfile: resolve(dir, 'bin.js'), bundle: true, minify: true },
       ...{ platform: 'node', format: 'esm', target: 'node20', logLevel: 'error' },
-      external: ['ws', '@msgpack/msgpack', 'mediabunny', '@mediabunny/aac-encoder', 'opusscript', 'wasm-media-encoders'],
+      external: [
+        'ws',
+        '@msgpack/msgpack',
+        'mediabunny',
+        '@mediabunny/aac-encoder',
+        'opusscript',
+        'wasm-media-encoders',
+      ],
       banner: { js: '#!/usr/bin/env node' },
     });
   },
@@ -215,6 +222,7 @@ const within = {
   'conversation/inputs': 'conversation/output-lock',
   'conversation/provider-error': 'conversation/malformed',
   'conversation/said': 'conversation/output-lock',
+  'core/misspelt-key': 'core/provider',
   'core/remote-rules': 'core/remote-provider',
   'core/request-id': 'providers/tts/utterance',
   'core/utf8': 'core/parse-json',
