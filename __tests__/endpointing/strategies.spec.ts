@@ -305,6 +305,11 @@ describe('endpointing: { minMs, maxMs, dynamic } bounds every strategy', () => {
       const steps = { 0: user.starts, 500: user.interim('no', '1'), 13_000: [user.starts, user.final('no', '2')] };
       expect(asked(steps, 1_000)).toEqual(['no no']);
     });
+
+    it('may begin another utterance with a word that begins alike', () => {
+      const steps = { 0: user.starts, 500: user.interim('no', '1'), 3_000: [user.starts, user.final('nothing', '2')] };
+      expect(asked(steps, 1_000)).toEqual(['no nothing']);
+    });
   });
 });
 

@@ -38,7 +38,8 @@ export function beyond(
   const [whole, committed] = [foldText(text), foldText(late.text)];
   const again: LateWords = { ...late, utteranceId, heardAt: at };
   if (committed.startsWith(whole)) return { text: '', late: again };
-  if (!whole.startsWith(committed) && !isSame(late, utteranceId)) return { text, late };
+  const isContinued = whole.startsWith(unspaced.test(committed) ? committed : `${committed} `);
+  if (!isContinued && !isSame(late, utteranceId)) return { text, late };
   return { text: withoutWords(text, late.text), late: again };
 }
 

@@ -45,10 +45,10 @@ const media = JSON.stringify({
   media: { track: 'inbound', timestamp: '0', payload: Buffer.from(frame).toString('base64') },
 });
 
-async function attached() {
+async function attached(handled: Handled = new Handled()) {
   const clock = new TestClock();
   const phone = new PhoneStreamA({ scheduler: clock });
-  const [heard, ends, handled]: [number[], string[], Handled] = [[], [], new Handled()];
+  const [heard, ends]: [number[], string[]] = [[], []];
   phone.audio$.subscribe(({ data }) => heard.push(data.length));
   phone.onCallEnded(({ reason }) => ends.push(reason));
   await phone.initialize();
@@ -80,6 +80,13 @@ describe('socketHandlers()', () => {
     expect([handled.pings, ends]).toEqual([2, []]);
     await clock.advance(60_000);
     expect([handled.closes, handled.terminated, ends]).toEqual([[1011], 1, ['closed']]);
+    await phone.dispose();
+  });
+
+  it('a silent peer is not given up where the server cannot ping', async () => {
+    const { clock, phone, ends } = await attached(Object.assign(new Handled(), { ping: undefined }));
+    await clock.advance(60_000);
+    expect(ends).toEqual([]);
     await phone.dispose();
   });
 

@@ -63,11 +63,14 @@ type Listener = (...values: unknown[]) => void;
 
 /** The same socket, with the events of `ws`. */
 class EventfulSocket implements NodeSocketLike {
+  /** Absent where the server has none: a peer that is never pinged must not be missed. */
+  readonly ping?: () => void;
   readonly #handled: HandledSocket;
   readonly #listeners = new Map<string, Set<Listener>>();
 
   constructor(handled: HandledSocket) {
     this.#handled = handled;
+    if (handled.ping) this.ping = () => void handled.ping?.();
   }
 
   get readyState(): number {
@@ -97,10 +100,6 @@ class EventfulSocket implements NodeSocketLike {
 
   close(code?: number, reason?: string): void {
     this.#handled.close(code, reason);
-  }
-
-  ping(): void {
-    this.#handled.ping?.();
   }
 
   terminate(): void {
