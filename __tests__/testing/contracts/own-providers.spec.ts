@@ -1,4 +1,5 @@
 /** The providers that need no service keep the contract that is asked of everybody's. */
+import { NEVER } from 'rxjs';
 import { BufferInput } from '../../../lib/providers/input/buffer-input.ts';
 import { NullOutput } from '../../../lib/providers/output/null-output.ts';
 import { fallback } from '../../../lib/providers/fallback.ts';
@@ -6,6 +7,7 @@ import { inputContract, outputContract } from '../../../lib/testing/contracts/in
 import { llmContract, ttsContract } from '../../../lib/testing/contracts/model-and-voice.ts';
 import { FakeLLM, FakeTTS } from '../../../lib/testing/fakes.ts';
 import { audioToText } from '../../../lib/testing/text-audio.ts';
+import { globalClock } from '../../transport/global-clock.ts';
 import { quick } from './break.ts';
 
 const model = (): FakeLLM => new FakeLLM({ firstTokenMs: 1, tokenMs: 1 });
@@ -29,3 +31,14 @@ for (const [provider, contract] of Object.entries(contracts)) {
     for (const { name, run } of contract) it(name, run);
   });
 }
+
+it('a case says what it waits for in vain before a test runner gives it up, after five seconds', async () => {
+  using clock = globalClock();
+  const stuck = (): FakeLLM => Object.assign(model(), { generate: () => NEVER });
+  const name = 'generate(): everybody hears what its subscriber gets';
+  const found = llmContract(stuck).find((each) => each.name === name);
+  const problems: string[] = [];
+  void found?.run().catch((cause: unknown) => problems.push(String(cause)));
+  await clock.advance(4_999);
+  expect(problems).toEqual(['Error: the work of one call did not come to an end within 4000 ms']);
+});

@@ -14,7 +14,10 @@ export interface ContractCase {
 
 /** Options of all contracts. */
 export interface ContractOptions<P> {
-  /** Longest wait for what must happen, in milliseconds. Default: 5000. */
+  /**
+   * Longest wait for what must happen, in milliseconds. Default: 4000, for test runners give a test up after 5000, without
+   * saying what it waited for.
+   */
   readonly timeoutMs?: number;
   /** How long to watch for what must not happen, such as late audio, in milliseconds. Default: 50. */
   readonly watchMs?: number;
@@ -68,7 +71,7 @@ export class Bench<P extends ProviderContract, T> {
 
   constructor(kit: RoleKit<P, T>) {
     this.kit = kit;
-    this.timeoutMs = kit.options.timeoutMs ?? 5000;
+    this.timeoutMs = kit.options.timeoutMs ?? 4000;
     this.watchMs = kit.options.watchMs ?? 50;
   }
 
