@@ -156,13 +156,17 @@ describe('a request through the proxy', () => {
       });
     }
 
-    it('from another page, with the origin to list in the log, unless it is none', async () => {
+    it('from another page or a program, with what to do in the log, unless it is neither', async () => {
       for (const origin of ['http://localhost:5173', 'https://evil.example/?key=1', 'http://[']) {
         await send(proxy.url, { ...chat, headers: { origin } }, '{}');
       }
+      await send(proxy.url, { ...chat, headers: {} }, '{}');
+      await send(proxy.url, { ...chat, headers: { 'sec-fetch-site': 'cross-site' } }, '{}');
       expect(lines).toEqual([
         'POST /nu/chat/completions 403 (origin_refused, to serve it, list http://localhost:5173 in origins)',
         'POST /nu/chat/completions 403 (origin_refused)',
+        'POST /nu/chat/completions 403 (origin_refused)',
+        'POST /nu/chat/completions 403 (origin_refused, no page sent it: to serve programs, set requiresOrigin: false)',
         'POST /nu/chat/completions 403 (origin_refused)',
       ]);
     });

@@ -1,5 +1,5 @@
 import type { Asked } from './asked.ts';
-import { shownOrigin } from './origin.ts';
+import { originAdvice } from './origin.ts';
 import type { ProxyTarget } from './proxy-target.ts';
 import { isRefusal, type Refusal } from './refusal.ts';
 import { findRoute } from './target.ts';
@@ -19,8 +19,10 @@ export function noter({ prefix, mounted, missing, log }: NoterOptions) {
     const [path = ''] = asked.target.split(/[?#]/, 1);
     const name = path.slice(prefix.length).split('/')[1] ?? '';
     const absent = missing.get(name);
-    const origin = refusal?.code === 'origin_refused' ? shownOrigin(asked) : undefined;
-    const advice = [absent && `${absent.join(', ')} not set`, origin && `to serve it, list ${origin} in origins`];
+    const advice = [
+      absent && `${absent.join(', ')} not set`,
+      refusal?.code === 'origin_refused' ? originAdvice(asked) : undefined,
+    ];
     const why = refusal && [refusal.code, ...advice].filter(Boolean).join(', ');
     // A path may be anything, a secret that went astray among it: only one that is listed is shown.
     const below = path.slice(prefix.length + name.length + 1);

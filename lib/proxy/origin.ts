@@ -43,12 +43,15 @@ export function isFromAllowedPage(asked: Asked, { origins, requiresOrigin }: Ori
   return !requiresOrigin;
 }
 
-/** The origin of a request, for a log; `undefined` for what no browser sends, which may be anything. */
-export function shownOrigin({ headers }: Asked): string | undefined {
-  const origin = headers.get('origin') ?? '';
-  return origin.length < 100 && /^https?:/.test(origin) && URL.canParse(origin) && new URL(origin).origin === origin
-    ? origin
-    : undefined;
+/** How to serve who was refused, for a log; `undefined` for what no browser and no program sends, which may be anything. */
+export function originAdvice({ headers }: Asked): string | undefined {
+  const origin = headers.get('origin');
+  if (origin === null) {
+    return headers.has('sec-fetch-site') ? undefined : 'no page sent it: to serve programs, set requiresOrigin: false';
+  }
+  const isShown =
+    origin.length < 100 && /^https?:/.test(origin) && URL.canParse(origin) && new URL(origin).origin === origin;
+  return isShown ? `to serve it, list ${origin} in origins` : undefined;
 }
 
 /** What lets a page of another origin read an answer; nothing where there is no such page. */
