@@ -84,9 +84,9 @@ describe("an application's own fetch", () => {
 
 describe('what an application brings to connect with', () => {
   for (const [key, wrong, problem] of [
-    ['fetch', 'https://proxy.example', 'fetch must be a function with the signature of the standard one, not string'],
-    ['fetch', null, 'fetch must be a function with the signature of the standard one, not null'],
-    ['WebSocket', {}, 'WebSocket must be a class, not object'],
+    ['fetch', 'https://proxy.example', 'fetch must be a function or a class, not "https://proxy.example"'],
+    ['fetch', null, 'fetch must be a function or a class, not null'],
+    ['WebSocket', {}, 'WebSocket must be a function or a class, not {}'],
   ] as const) {
     it(`is refused before anything is sent when ${key} is ${JSON.stringify(wrong)}`, async () => {
       const config = { apiKey: 'sandbox-key', endpoint: nowhere, [key]: wrong };

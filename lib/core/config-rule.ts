@@ -10,7 +10,7 @@ export interface ConfigRule<V = unknown> {
   /** Rejects a configuration without it. Any other key may be absent, whatever else its rule says. */
   readonly required?: boolean;
   /** `texts` is an array of non-empty texts. */
-  readonly type?: 'boolean' | 'text' | 'texts';
+  readonly type?: 'boolean' | 'text' | 'texts' | 'function';
   /** The only values that it may have. */
   readonly oneOf?: readonly (string | number)[];
   /** The values that its service is known to take; others pass through, with a warning. */
@@ -67,6 +67,7 @@ type ConfigValue<C, K extends string> = K extends keyof C
 const types: Readonly<Record<NonNullable<ConfigRule['type']>, readonly [string, (value: unknown) => boolean]>> = {
   boolean: ['true or false', (value) => typeof value === 'boolean'],
   text: ['a text', isText],
+  function: ['a function or a class', (value) => typeof value === 'function'],
   texts: ['an array of texts', (value) => Array.isArray(value) && value.every(isText)],
 };
 

@@ -217,19 +217,6 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     return url;
   }
 
-  /** @throws VoiceError `configuration` when a key is invalid, also what the application brings to connect with. */
-  protected override assertConfig(): void {
-    for (const key of ['fetch', 'WebSocket'] as const) {
-      const own: unknown = this.config[key];
-      if (own === undefined || typeof own === 'function') continue;
-      const wanted = key === 'fetch' ? 'a function with the signature of the standard one' : 'a class';
-      throw this.error(`${this.name}: ${key} must be ${wanted}, not ${own === null ? 'null' : typeof own}`, {
-        code: 'configuration',
-      });
-    }
-    super.assertConfig();
-  }
-
   /** Options shared by this provider's connections: name, clock, timeout, masking. */
   protected get transportOptions(): TransportOptions {
     const { scheduler, connectTimeoutMs, extraHeaders, fetch, WebSocket } = this.config;

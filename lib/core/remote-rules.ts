@@ -11,7 +11,7 @@ export const remoteRules: Readonly<Record<keyof RemoteConfig, ConfigRule>> = {
   connectTimeoutMs: {},
   extraQuery: {},
   extraHeaders: {},
-  fetch: {},
-  WebSocket: {},
+  fetch: { type: 'function' },
+  WebSocket: { type: 'function' },
   scheduler: {},
 };
