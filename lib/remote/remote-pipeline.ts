@@ -203,7 +203,7 @@ export class RemotePipeline implements AsyncDisposable {
   }
 
   #begin(): RemoteSession {
-    const { url, openSocket = (address: string): RemoteSocket => new WebSocket(address), workletUrl } = this.#options;
+    const { url, openSocket = openOwn, workletUrl } = this.#options;
     const scheduler = this.#scheduler;
     const { audio = 'linear16', logger = silentLogger, microphone, speaker } = this.#options;
     const ownMicrophone = new OnDemand<InputProvider>('RemotePipeline', async () => {
@@ -273,8 +273,17 @@ export class RemotePipeline implements AsyncDisposable {
   }
 }
 
+/** The runtime's socket: all have it but Node before 22. */
+function openOwn(address: string): RemoteSocket {
+  if ('WebSocket' in globalThis) return new WebSocket(address);
+  const advice = 'set openSocket: (url) => new WebSocket(url), with the WebSocket of ws';
+  throw new VoiceError(`RemotePipeline: this runtime has no WebSocket: ${advice}`, { code: 'configuration' });
+}
+
 /** A path refers to the page's own server. */
 function addressOf(url: string): string {
   const page = (globalThis as { readonly location?: { readonly href: string } }).location?.href;
-  return new URL(url, page).href.replace(/^http/, 'ws');
+  if (URL.canParse(url, page)) return new URL(url, page).href.replace(/^http/, 'ws');
+  const wanted = 'an address such as wss://voice.example.com/talk, or in a page a path';
+  throw new VoiceError(`RemotePipeline: url must be ${wanted}, not "${url}"`, { code: 'configuration' });
 }
