@@ -1,7 +1,7 @@
 /** A key that is none of these, but differs by a letter from one, as a sentence: it was meant to be that. */
 export function misspeltKey(given: object, keys: readonly string[]): string | undefined {
-  for (const key of Object.keys(given)) {
-    const forms = keys.includes(key) || Reflect.get(given, key) === undefined ? [] : formsOf(key);
+  for (const [key, value] of Object.entries(given)) {
+    const forms = value === undefined || keys.includes(key) ? [] : formsOf(key);
     const meant = keys.find((each) => formsOf(each).some((form) => forms.includes(form)));
     if (meant) return `there is no option ${key}: did you mean ${meant}?`;
   }

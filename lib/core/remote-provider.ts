@@ -185,9 +185,8 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
   /** `proxyUrl`, else `endpoint`, else the default; without a trailing slash. */
   resolveBaseUrl(): string | undefined {
     // An empty setting, such as from an unset environment variable, counts as absent.
-    const given = [this.config.proxyUrl, this.config.endpoint, this.defaultBaseUrl].find(Boolean);
-    if (given === undefined) return undefined;
-    const base = String(given);
+    const base = [this.config.proxyUrl, this.config.endpoint, this.defaultBaseUrl].find(Boolean)?.toString();
+    if (base === undefined) return undefined;
     const page = (globalThis as { location?: { href?: string } }).location?.href;
     const absolute = /^[a-z][a-z\d+.-]*:/i.test(base) || !page ? base : new URL(base, page).href;
     return absolute.replace(/(?<!\/)\/+$/, '');
@@ -275,9 +274,9 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     model: string | undefined = asString(Reflect.get(this.config, 'model') ?? wire.rules?.['model']?.default),
   ): void {
     const { retiring } = wire;
-    // Most models are like none of them.
-    if (!model || !retiring?.some((row) => model.includes(row.model.replace('*', '')))) return;
-    this.#warn(({ retiringOf }) => retiringOf(model, retiring));
+    // Most models are like none of them; a row may end with `*`.
+    const isLike = retiring?.some((row) => model?.includes(row.model.slice(0, -1)));
+    if (isLike) this.#warn(({ retiringOf }) => retiringOf(model, retiring));
   }
 
   /** Masks this provider's credentials in a text. */

@@ -22,7 +22,10 @@ export function exposureOf(credential: string): RemoteWarning {
 }
 
 /** That a model is retired by its service; `undefined` for any other. */
-export function retiringOf(model: string, retiring: readonly RetiringModel[]): RemoteWarning | undefined {
+export function retiringOf(
+  model: string | undefined,
+  retiring: readonly RetiringModel[] = [],
+): RemoteWarning | undefined {
   const message = retirementOf(model, retiring);
   return message === undefined ? undefined : { message, code: 'retiring' };
 }
