@@ -107,7 +107,7 @@ export type {
 export { byId, type ContextConnection } from './providers/tts/sockets/by-id.ts';
 export { byOrder, type FlushConnection } from './providers/tts/sockets/by-order.ts';
 export { overSocket } from './providers/tts/sockets/over-socket.ts';
-export type { LateSocketWire, SocketDialect, SocketWire } from './providers/tts/sockets/socket-wire.ts';
+export type { DialectOf, LateSocketWire, SocketDialect, SocketWire } from './providers/tts/sockets/socket-wire.ts';
 export type { Attribution } from './providers/tts/sockets/speech-step.ts';
 export type {
   ContextMessages,

@@ -46,7 +46,7 @@ describe('AlphaTTS', () => {
   ): Promise<{ service: SocketService; tts: AlphaTTS; heard: ReturnType<typeof listenTo> }> {
     service = await serveVoice(onMessage, refuse);
     const credential = config.proxyUrl === undefined ? { apiKey: key, endpoint: service.endpoint } : {};
-    const proxy = config.proxyUrl === undefined ? {} : { proxyUrl: service.endpoint + config.proxyUrl };
+    const proxy = config.proxyUrl === undefined ? {} : { proxyUrl: `${service.endpoint}${String(config.proxyUrl)}` };
     tts = new AlphaTTS({ ...credential, ...config, ...proxy });
     const heard = listenTo(tts);
     await tts.initialize();

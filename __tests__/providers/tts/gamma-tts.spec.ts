@@ -60,7 +60,7 @@ describe('GammaTTS', () => {
     }, refuse);
     const { proxyUrl } = config;
     const address = proxyUrl === undefined ? { apiKey: key, endpoint: service.endpoint } : {};
-    const proxy = proxyUrl === undefined ? {} : { proxyUrl: service.endpoint + proxyUrl };
+    const proxy = proxyUrl === undefined ? {} : { proxyUrl: `${service.endpoint}${String(proxyUrl)}` };
     const provider = new GammaTTS({ voiceId, ...address, ...config, ...proxy });
     tts = provider;
     const heard = listenTo(provider);

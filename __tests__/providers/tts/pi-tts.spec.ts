@@ -51,7 +51,7 @@ describe('PiTTS', () => {
     service = await serveVoice(onMessage, refuse);
     const { proxyUrl } = config;
     const address = proxyUrl === undefined ? { apiKey: key, endpoint: service.endpoint } : {};
-    const proxy = proxyUrl === undefined ? {} : { proxyUrl: service.endpoint + proxyUrl };
+    const proxy = proxyUrl === undefined ? {} : { proxyUrl: `${service.endpoint}${String(proxyUrl)}` };
     const provider = new PiTTS({ voiceId, ...address, ...config, ...proxy }, logger);
     tts = provider;
     const heard = listenTo(provider);

@@ -78,7 +78,8 @@ export function describeRestTTS(subject: RestSubject): void {
     async function start(answer: Answer = say, config: RequestTTSConfig = {}, logger?: Logger) {
       service = await serveHttp(answer);
       const { apiKey = key } = config;
-      const proxy = config.proxyUrl === undefined ? { apiKey } : { proxyUrl: service.endpoint + config.proxyUrl };
+      const proxy =
+        config.proxyUrl === undefined ? { apiKey } : { proxyUrl: `${service.endpoint}${String(config.proxyUrl)}` };
       tts = subject.create({ endpoint: service.endpoint, ...config, ...proxy }, logger);
       const heard = listenTo(tts);
       await tts.initialize();

@@ -64,8 +64,7 @@ export type PlatformSocket = NodeSocketLike | DomSocketLike;
 export function assertHasEvents(socket: PlatformSocket): void {
   if (isNodeSocket(socket) || 'addEventListener' in socket) return;
   const message =
-    'This socket has no events. Pass one of the package ws, or with addEventListener(). For Bun.serve(), ' +
-    'socketHandlers() makes one: websocket: socketHandlers((socket) => phone.attach(socket))';
+    'this socket has no events: pass one of ws, or on Bun.serve() websocket: socketHandlers((socket) => phone.attach(socket))';
   throw new VoiceError(message, { code: 'configuration' });
 }
 
