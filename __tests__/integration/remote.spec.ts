@@ -1,6 +1,6 @@
 // Slow: conversations at the speed of sound.
 import { filter, firstValueFrom } from 'rxjs';
-import { transcript, type TranscriptLine, type VoiceEvent } from 'rxvoice';
+import { transcript, VoiceError, type TranscriptLine, type VoiceEvent } from 'rxvoice';
 import { startSandbox, type Sandbox } from '../../samples/sandbox/index.ts';
 import { PageUser, RemoteServer } from './support/remote.ts';
 
@@ -167,6 +167,21 @@ describe('A page as a telephone, over the sandbox', () => {
     expect(await lost).toMatchObject({
       error: { message: 'RemotePipeline: the connection to the server was lost (1006)' },
     });
+  }, 60_000);
+
+  it('tells a page why its start failed: no room, or an application that cannot open the conversation', async () => {
+    const causes = [new VoiceError('full', { code: 'overloaded' }), new Error('no such user')];
+    const open = (): Promise<never> => Promise.reject(causes.shift() ?? new Error('unexpected'));
+    await using server = await new RemoteServer(sandbox, { pages: { open } }).listen();
+    await using user = new PageUser(server.url);
+    await expect(user.remote.start()).rejects.toMatchObject({
+      ...{ code: 'overloaded', message: 'RemotePipeline: the server has no room: try later' },
+    });
+    await expect(user.remote.start()).rejects.toMatchObject({
+      ...{ code: 'connection', status: 1011 },
+      message: 'RemotePipeline: the server could not open the conversation, and its log says why',
+    });
+    expect(user.links).toEqual(['connecting', 'closed', 'connecting', 'closed']);
   }, 60_000);
 
   it('does what the page asks for, where the server lets it', async () => {

@@ -43,7 +43,8 @@ const maxWaiting = 500;
 
 /**
  * Connects a pipeline to a page that uses `rxvoice/remote`: sends the events of the listed streams, and no others, and
- * carries out the page's commands, those of before the conversation begins once it does. No event names a provider, or contains service-specific fields or error causes.
+ * carries out the page's commands; those that come before the conversation wait for it. No event names a provider, or
+ * contains service-specific fields or error causes.
  *
  * @returns Ends the sharing; the end of the call does so too.
  */

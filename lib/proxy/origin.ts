@@ -43,7 +43,7 @@ export function isFromAllowedPage(asked: Asked, { origins, requiresOrigin }: Ori
   return !requiresOrigin;
 }
 
-/** How to serve who was refused, for a log; `undefined` for what no browser and no program sends, which may be anything. */
+/** What serves whoever was refused, for a log; `undefined` for an origin that no browser sends, which may be anything. */
 export function originAdvice({ headers }: Asked): string | undefined {
   const origin = headers.get('origin');
   if (origin === null) {

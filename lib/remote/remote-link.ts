@@ -89,20 +89,26 @@ function socketMessages({ open, onOpen }: LinkOptions): Observable<unknown> {
     const socket = open();
     // A browser keeps it from the page when the server refuses the upgrade, with 403 for example.
     let wasOpen = false;
+    let wasHeard = false;
     socket.binaryType = 'arraybuffer';
     socket.addEventListener('open', () => {
       wasOpen = true;
       if (!subscriber.closed) onOpen(socket);
     });
-    socket.addEventListener('message', ({ data }) => subscriber.next(data));
+    socket.addEventListener('message', ({ data }) => {
+      wasHeard = true;
+      subscriber.next(data);
+    });
     socket.addEventListener('error', () => undefined);
     socket.addEventListener('close', ({ code = 1006 }) => {
       const [kind, message] = ownEntry(endings, String(code)) ?? [];
       if (kind && message !== undefined) subscriber.error(lost(kind, message, false, code));
       else if (code === pageCloses.full)
         subscriber.error(lost('overloaded', 'the server has no room: try later', true, code));
-      else if (code === pageCloses.failed)
-        subscriber.error(lost('connection', 'the server failed, and its log says why', true, code));
+      else if (code === pageCloses.failed && !wasHeard)
+        subscriber.error(
+          lost('connection', 'the server could not open the conversation, and its log says why', true, code),
+        );
       else if (wasOpen)
         subscriber.error(lost('connection', `the connection to the server was lost (${code})`, true, code));
       else
