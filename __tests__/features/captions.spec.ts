@@ -173,9 +173,12 @@ describe('webVtt() and srt()', () => {
     await rig.scheduler.advance(1_000);
     rig.stt.hearWords(FakeSTT.result('I would like a', 'interim'));
     await rig.scheduler.advance(500);
+    let atClose = '';
+    rig.pipeline.on('session.closed', () => (atClose = vtt));
     if (how === 'hangs up') await rig.pipeline.stop();
     await rig.scheduler.advance(500);
     await over(rig);
+    expect(atClose).toBe(vtt);
     expect(vtt).toBe('WEBVTT\n\n1\n00:00:01.000 --> 00:00:02.000\nI would like a\n\n');
   });
 

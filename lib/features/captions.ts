@@ -113,6 +113,9 @@ function step(before: Captioned, event: VoiceEvent | undefined, options: Caption
       return next.isOver ? complete(next, options) : next;
     }
     case 'agent.state':
+      // Before `session.closed`, at which an application may take what it has.
+      if (event.state === 'idle') return complete(hearNoMore(state, options), options);
+      return state.isOver ? complete(state, options) : state;
     case 'speech.started':
       return state.isOver ? complete(state, options) : state;
     default:
