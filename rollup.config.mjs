@@ -112,7 +112,7 @@ const worklets = {
   },
 };
 
-/** `npx rxvoice sandbox`: one file, small, of the sample. Who wants compressed audio, or MessagePack, installs it. */
+/** `npx rxvoice sandbox`: one file, small, of the sample. Compressed audio and MessagePack need their packages. */
 const command = {
   name: 'command',
   writeBundle({ dir }) {

@@ -2,6 +2,7 @@
 // tools that the library's own providers use.
 export { decodeBase64, encodeBase64 } from './core/base64.ts';
 export { configProblem, type ConfigRule, type ConfigRules, type RulesOf, type WireValue } from './core/config-rule.ts';
+export { remoteRules } from './core/remote-rules.ts';
 export { messageOf } from './core/errors.ts';
 export { missingPackage } from './core/optional-peer.ts';
 export { redact, redactUrl } from './core/redact.ts';

@@ -145,7 +145,7 @@ const missing = ({ required }: ConfigRule): string | undefined => (required ? 'i
 function broken(value: unknown, rule: ConfigRule): string | undefined {
   const { type, oneOf, known, min, max, integer = false, orFalse = false, maxLength } = rule;
   if (orFalse && value === false) return undefined;
-  // Only what is refused is looked at: a clock, or a worker, may be circular.
+  // Only for an error: a scheduler or a worker may be circular.
   const not = (): string => `not ${quoted(value)}`;
   if (type && !types[type][1](value)) return `must be ${types[type][0]}, ${not()}`;
   if (oneOf && !oneOf.some((each) => each === value))

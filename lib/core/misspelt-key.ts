@@ -1,4 +1,4 @@
-/** A key that is none of these, but differs by a letter from one, as a sentence: it was meant to be that. */
+/** The first key that differs by a letter from one of these, in a sentence that says which was meant. */
 export function misspeltKey(given: object, keys: readonly string[]): string | undefined {
   for (const [key, value] of Object.entries(given)) {
     const forms = value === undefined || keys.includes(key) ? [] : formsOf(key);
@@ -8,7 +8,7 @@ export function misspeltKey(given: object, keys: readonly string[]): string | un
   return undefined;
 }
 
-/** A key in any spelling, and without each of its letters: those of a misspelt one share one with those of the right. */
+/** The key in lower case, and with each letter left out in turn: keys that differ by a letter share one of these forms. */
 function formsOf(key: string): readonly string[] {
   const word = key.replaceAll('_', '').toLowerCase();
   return Array.from(`${word}.`, (_, at) => word.slice(0, at) + word.slice(at + 1));

@@ -310,7 +310,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     if (this.#secrets.length > 8) this.#secrets.shift();
   }
 
-  /** Warns once. Few applications need the words, which are loaded; without a network nobody is warned. */
+  /** Warns once. Few applications need the wording, so it is loaded on demand; if that fails, there is no warning. */
   #warn(find: (warnings: typeof RemoteWarnings) => RemoteWarnings.RemoteWarning | undefined): void {
     const tell = (warnings: typeof RemoteWarnings): void => {
       const { message, code } = find(warnings) ?? {};

@@ -11,7 +11,7 @@ export interface RemoteWarning {
 /** Prefixes of keys that never expire: OpenAI's and Anthropic's, Groq's, ElevenLabs' and Cartesia's, Google's. */
 const longLived = /^(sk-|sk_|gsk_|AIza)/;
 
-/** That a page exposes its credential to its visitors (docs/faults.md, F49). */
+/** The warning that a page exposes its credential to its visitors (docs/faults.md, F49). */
 export function exposureOf(credential: string): RemoteWarning {
   const isLongLived = longLived.test(credential);
   const what = isLongLived ? 'a long-lived key' : 'its key';
@@ -21,7 +21,7 @@ export function exposureOf(credential: string): RemoteWarning {
   };
 }
 
-/** That a model is retired by its service; `undefined` for any other. */
+/** The warning that a service retires a model; `undefined` if it does not. */
 export function retiringOf(
   model: string | undefined,
   retiring: readonly RetiringModel[] = [],

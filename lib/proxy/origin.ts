@@ -43,7 +43,7 @@ export function isFromAllowedPage(asked: Asked, { origins, requiresOrigin }: Ori
   return !requiresOrigin;
 }
 
-/** What serves whoever was refused, for a log; `undefined` for an origin that no browser sends, which may be anything. */
+/** How to admit a refused client, for the log; `undefined` for an origin that no browser sends, which may be anything. */
 export function originAdvice({ headers }: Asked): string | undefined {
   const origin = headers.get('origin');
   if (origin === null) {

@@ -1,7 +1,7 @@
 import { asyncScheduler, defer, from, Observable, type ObservableInput, type Subscriber } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 
-/** How many values are read in one task: what always has another one at once would let nothing else go on. */
+/** Values read in one task: a source that always has another one must not starve everything else. */
 const sliceLength = 1_024;
 
 /**

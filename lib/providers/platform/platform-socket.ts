@@ -64,7 +64,7 @@ export type PlatformSocket = NodeSocketLike | DomSocketLike;
 export function assertHasEvents(socket: PlatformSocket): void {
   if (isNodeSocket(socket) || 'addEventListener' in socket) return;
   const message =
-    'this socket has no events: pass one of ws, or on Bun.serve() websocket: socketHandlers((socket) => phone.attach(socket))';
+    'this socket has no events: pass a WebSocket of the ws package, or use socketHandlers() with Bun.serve()';
   throw new VoiceError(message, { code: 'configuration' });
 }
 

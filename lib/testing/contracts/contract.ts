@@ -15,8 +15,8 @@ export interface ContractCase {
 /** Options of all contracts. */
 export interface ContractOptions<P> {
   /**
-   * Longest wait for what must happen, in milliseconds. Default: 4000, for test runners give a test up after 5000, without
-   * saying what it waited for.
+   * Longest wait for what must happen, in milliseconds. Default: 4000. Test runners abort a test after 5000, without saying
+   * what it waited for.
    */
   readonly timeoutMs?: number;
   /** How long to watch for what must not happen, such as late audio, in milliseconds. Default: 50. */

@@ -82,7 +82,7 @@ async function parse(request: HttpRequest): Promise<unknown> {
     return request.json((why) => new Refusal(400, 'Failed to parse the request body', why));
   if (type !== 'application/msgpack')
     throw refuse(415, `Content-Type cannot be ${type ?? 'absent'}`, 'Unsupported Media Type');
-  // Whoever sends it has the package, too.
+  // A client that sends MessagePack has the package installed.
   const { decode } = await import('@msgpack/msgpack');
   try {
     return decode(request.body);
