@@ -197,7 +197,7 @@ const withoutEmpty = {
 /** Code on fewer lines, in shorter statements: its names stay. */
 const pack = (code, charset = 'utf8') =>
   transformSync(code, {
-    ...{ target: 'esnext', charset, minifyWhitespace: true, minifySyntax: true, lineLimit: 500 },
+    ...{ target: 'esnext', charset, minifyWhitespace: true, minifySyntax: true, lineLimit: 1_000 },
   }).code;
 
 /** Node reads and compiles a file of ASCII twice as fast; one with many other letters would get larger by it. */
