@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { filter, firstValueFrom, of, Subject, VirtualTimeScheduler } from 'rxjs';
+import { filter, firstValueFrom, of, Subject, take, VirtualTimeScheduler } from 'rxjs';
 import { WebSocketServer, type WebSocket } from 'ws';
-import { bytesForMs, bytesPerMs } from '../../lib/audio/formats.ts';
+import { bytesForMs, bytesPerMs, silenceByte } from '../../lib/audio/formats.ts';
 import { decodeSamples as samplesOf, encodeSamples, int16Bytes, toInt16 } from '../../lib/audio/samples.ts';
 import { encodeWav } from '../../lib/audio/wav-header.ts';
 import type { AudioChunk, AudioMetadata } from '../../lib/audio/types.ts';
@@ -366,6 +366,38 @@ export function describePhone(subject: PhoneSubject): void {
       socket.say(subject.key('*'));
       expect(keys).toEqual(['5', '$5', '#', '$#', '$*']);
       expect(errors.filter(({ code }) => code === 'internal')).toHaveLength(3);
+    });
+
+    it('hears no tone of a secret key, however late its audio comes, nor of a key too many', async () => {
+      const { clock, phone, socket, heard, at } = await phoned();
+      const keys: string[] = [];
+      phone.dtmf$.subscribe((digit) => keys.push(digit));
+      socket.say(...begin);
+      phone.secretDtmf$.pipe(take(1)).subscribe();
+      const say = (fromMs: number, frames: number): void => {
+        for (let each = 0; each < frames; each++) socket.say(media(frame(5), fromMs + each * 20));
+      };
+      socket.say(subject.key('4'), subject.key('7'));
+      // Its audio was held up on the way.
+      at(2_500, () => say(0, 50));
+      at(3_000, () => {
+        socket.say(subject.key('1'));
+        say(1_000, 1);
+      });
+      clock.flush();
+      const isSilent = ({ data }: AudioChunk): boolean => data.every((byte) => byte === silenceByte(format.encoding));
+      expect(heard.map(isSilent)).toEqual([...Array.from({ length: 50 }, () => true), false]);
+      expect(keys).toEqual(['1']);
+    });
+
+    it('soon hears a caller again whose phone sends nothing while it is silent', async () => {
+      const { clock, phone, socket, heard, at } = await phoned();
+      socket.say(...begin);
+      phone.secretDtmf$.pipe(take(1)).subscribe();
+      socket.say(subject.key('4'));
+      at(7_000, () => socket.say(media(frame(5), 0)));
+      clock.flush();
+      expect(heard.map(({ data }) => data[0])).toEqual([5]);
     });
 
     describe('gives the same samples', () => {

@@ -2,6 +2,7 @@ import {
   asyncScheduler,
   BehaviorSubject,
   filter,
+  finalize,
   interval,
   Subject,
   Subscription,
@@ -10,8 +11,8 @@ import {
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
-import { silenceByte } from '../../audio/formats.ts';
-import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
+import { durationMs, silenceByte, type PcmFormat } from '../../audio/formats.ts';
+import type { AudioChunk } from '../../audio/types.ts';
 import type { ConfigRule } from '../../core/config-rule.ts';
 import { messageOf } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/application-code.ts';
@@ -61,10 +62,12 @@ const pingMs = 8000;
 const maxMisses = 2;
 
 /**
- * A tone outlasts its message, and surplus digits follow at once: audio stays secret for this long afterwards, in
- * milliseconds.
+ * A tone outlasts its message, and surplus digits follow at once: keys stay secret for this long afterwards, in
+ * milliseconds, and so does as much audio, which may come late.
  */
 const secretTailMs = 1000;
+/** How late that audio may be, in milliseconds: a phone that sends nothing while it is silent owes none. */
+const lateAudioMs = 5000;
 
 const open = 1;
 const closed = 3;
@@ -82,7 +85,12 @@ export class PhoneLine<P extends object = never> {
   readonly dtmf$: Observable<string> = this.#dtmf$.asObservable();
   readonly #secretDtmf$ = new Subject<string>();
   /** The same, for its subscribers only. Hot. */
-  readonly secretDtmf$: Observable<string> = this.#secretDtmf$.asObservable();
+  readonly secretDtmf$: Observable<string> = this.#secretDtmf$.pipe(
+    finalize(() => {
+      this.#secretUntil = this.#scheduler.now() + secretTailMs;
+      this.#secretAudioMs = secretTailMs;
+    }),
+  );
   readonly #started$ = new BehaviorSubject<P | 'awaited' | 'missed'>('awaited');
   /** What the platform tells of the call at its beginning, once; nothing if the call ends before. Replays it. */
   readonly started$: Observable<P> = this.#started$.pipe(
@@ -90,8 +98,10 @@ export class PhoneLine<P extends object = never> {
     take(1),
     filter((start) => start !== 'missed'),
   );
-  /** Until when keys and audio are kept secret after that, on the scheduler's clock. */
+  /** Until when keys are kept secret after that, on the scheduler's clock. */
   #secretUntil = -Infinity;
+  /** How much more audio is kept secret after that, in milliseconds. */
+  #secretAudioMs = 0;
   #socket: PlatformSocket | undefined;
   #scheduler: SchedulerLike = asyncScheduler;
   #maxBytesPerSecond = 0;
@@ -126,6 +136,7 @@ export class PhoneLine<P extends object = never> {
     this.#budgetAt = scheduler.now();
     this.#misses = 0;
     this.#secretUntil = -Infinity;
+    this.#secretAudioMs = 0;
     this.#started$.next('awaited');
     this.#unwire = this.#wire(socket);
     if (socket.readyState === closed) this.end('closed');
@@ -162,14 +173,17 @@ export class PhoneLine<P extends object = never> {
 
   /** Reports a key that the caller pressed. */
   press(digit: string): void {
+    const isSecret = this.#secretDtmf$.observed || this.#scheduler.now() < this.#secretUntil;
     if (!/^[0-9*#A-D]$/.test(digit)) this.warn('an unknown DTMF key');
-    else if (!this.#isSecret()) this.#dtmf$.next(digit);
-    else this.#secretDtmf$.next(digit);
+    else if (isSecret) this.#secretDtmf$.next(digit);
+    else this.#dtmf$.next(digit);
   }
 
   /** The caller's audio, or silence while keys are secret: their tones would reveal them. */
-  audible(chunk: AudioChunk, { encoding }: AudioMetadata): AudioChunk {
-    return this.#isSecret() ? { ...chunk, data: new Uint8Array(chunk.data.length).fill(silenceByte(encoding)) } : chunk;
+  audible(chunk: AudioChunk, metadata: PcmFormat): AudioChunk {
+    const { data } = chunk;
+    if (!this.#isAudioSecret(data.length, metadata)) return chunk;
+    return { ...chunk, data: new Uint8Array(data.length).fill(silenceByte(metadata.encoding)) };
   }
 
   /** Ends the call; closes its socket with `code` if still open. */
@@ -186,9 +200,11 @@ export class PhoneLine<P extends object = never> {
     this.#handler.ended({ reason });
   }
 
-  #isSecret(): boolean {
-    if (this.#secretDtmf$.observed) this.#secretUntil = this.#scheduler.now() + secretTailMs;
-    return this.#secretUntil !== -Infinity && this.#scheduler.now() < this.#secretUntil;
+  #isAudioSecret(byteLength: number, metadata: PcmFormat): boolean {
+    if (this.#secretDtmf$.observed) return true;
+    if (this.#secretAudioMs <= 0) return false;
+    this.#secretAudioMs -= durationMs(byteLength, metadata);
+    return this.#scheduler.now() < this.#secretUntil + lateAudioMs;
   }
 
   /** Terminates a peer that doesn't answer within 200 ms. */
