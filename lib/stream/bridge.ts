@@ -117,7 +117,7 @@ function has(input: unknown, key: PropertyKey): boolean {
   return typeof input === 'object' && input !== null && key in input;
 }
 
-/** Whether to wait before the next read, and a value to emit after the wait. */
+/** Whether to wait, in a later task, before the next read; and a value to emit after the wait. */
 export type Pause<T> = () => Promise<T> | undefined;
 
 /** Reads until the end, an error, or unsubscription. Never rejects. */
@@ -136,6 +136,7 @@ async function pump<T>(
       const paused = pause?.();
       if (paused) {
         subscriber.next(await paused);
+        count = 0;
         continue;
       }
       const result = await read();
