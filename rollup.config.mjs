@@ -1,4 +1,4 @@
-import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isAbsolute, posix, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import typescript from '@rollup/plugin-typescript';
@@ -89,6 +89,47 @@ const requiredLater = {
     isAbsolute(targetModuleId ?? '') || targetModuleId === 'ws'
       ? { left: 'Promise.resolve().then(() => require(', right: '))' }
       : null,
+};
+
+/** Where RxJS keeps what it exports: for each name, the file that `rxjs/internal/*` makes importable. */
+const rxjsFiles = new Map(
+  [
+    ...readFileSync('node_modules/rxjs/dist/types/index.d.ts', 'utf8').matchAll(
+      /^export \{ (.+) \} from '\.\/(internal\/.+)';$/gm,
+    ),
+  ].flatMap(([, names, file]) => names.split(', ').map((name) => [name, `rxjs/${file}`])),
+);
+
+/**
+ * Node loads of RxJS what runs: all of it is 223 files, 40 ms of a cold process, and half of them are never used. They are
+ * the same files, so an Observable is the application's own. A bundler follows each `require`.
+ */
+const rxjsOnDemand = {
+  name: 'rxjs-on-demand',
+  generateBundle(_options, bundle) {
+    const used = new Set();
+    for (const chunk of Object.values(bundle).filter(({ imports: all }) => all?.includes('rxjs'))) {
+      for (const [, name] of chunk.code.matchAll(/\brxjs\.(\w+)/g)) used.add(name);
+      const path = posix.relative(posix.dirname(chunk.fileName), 'chunks/rxjs.cjs');
+      chunk.code = chunk.code.replace(/\brequire\('rxjs'\)/, `require('${path.startsWith('.') ? path : `./${path}`}')`);
+    }
+    const names = [...used].sort();
+    const unknown = names.filter((name) => !rxjsFiles.has(name));
+    if (unknown.length > 0) throw new Error(`RxJS exports no ${unknown.join(', ')}`);
+    const loads = names.map((name) => `${name}: () => require('${rxjsFiles.get(name)}'),\n`);
+    const source = `const load = {\n${loads.join('')}};
+for (const name in load)
+  Object.defineProperty(exports, name, {
+    configurable: true,
+    get() {
+      const value = load[name]()[name];
+      Object.defineProperty(exports, name, { value });
+      return value;
+    },
+  });
+`;
+    this.emitFile({ type: 'asset', fileName: 'chunks/rxjs.cjs', source: pack(source) });
+  },
 };
 
 /** The AudioWorklets, of which users' bundlers see only a text: minified, without a change of the lines around it. */
@@ -197,7 +238,7 @@ const withoutEmpty = {
 /** Code on fewer lines, in shorter statements: its names stay. */
 const pack = (code, charset = 'utf8') =>
   transformSync(code, {
-    ...{ target: 'esnext', charset, minifyWhitespace: true, minifySyntax: true, lineLimit: 1_000 },
+    ...{ target: 'esnext', charset, minifyWhitespace: true, minifySyntax: true, lineLimit: 4_000 },
   }).code;
 
 /** Node reads and compiles a file of ASCII twice as fast; one with many other letters would get larger by it. */
@@ -213,7 +254,7 @@ const packed = (charset) => ({
 });
 
 /** Rooms of which a program uses most, and no page anything: one file each. */
-const whole = ['testing', 'evaluation', 'nats'];
+const whole = ['testing', 'evaluation', 'nats', 'vad'];
 
 /** Small files that stand in one which is loaded wherever they are. */
 const within = {
@@ -351,7 +392,7 @@ export default [
     ],
     output: [
       modules,
-      { ...chunked('cjs', nodeFileOf, [nodeEntries, requiredLater, packed(charsetOf)]), format: 'cjs' },
+      { ...chunked('cjs', nodeFileOf, [nodeEntries, requiredLater, rxjsOnDemand, packed(charsetOf)]), format: 'cjs' },
     ],
   },
   {

@@ -1,12 +1,17 @@
 /**
  * Packs what `npm run build` made, installs the tarball in a folder outside the repository as a user would, and runs the
- * checks of `__tests__/package` on it.
+ * checks of `__tests__/package` on it: all, or those whose path has one of the words after the command.
  */
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { capture, filesBelow, node, root, run } from './lib.mjs';
 import { publishedManifest } from './manifest.mjs';
+
+const words = process.argv.slice(2);
+const checks = filesBelow('__tests__/package', '.test.mjs').filter(
+  (file) => words.length === 0 || words.some((word) => file.includes(word)),
+);
 
 const consumer = mkdtempSync(join(tmpdir(), 'rxvoice-consumer-'));
 try {
@@ -31,10 +36,10 @@ try {
     cwd: consumer,
   });
   // What a file changes is in folders of its own.
-  const { code } = await run(
-    node('--test', '--test-reporter=spec', '--test-concurrency=2', ...filesBelow('__tests__/package', '.test.mjs')),
-    { live: true, env: { RXVOICE_CONSUMER: consumer, RXVOICE_TARBALL: tarball } },
-  );
+  const { code } = await run(node('--test', '--test-reporter=spec', '--test-concurrency=2', ...checks), {
+    live: true,
+    env: { RXVOICE_CONSUMER: consumer, RXVOICE_TARBALL: tarball },
+  });
   process.exitCode = code;
 } finally {
   rmSync(consumer, { recursive: true, force: true });

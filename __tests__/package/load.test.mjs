@@ -48,11 +48,26 @@ for (const file of ${JSON.stringify(commonjs)}) require(join(__dirname, 'node_mo
 `,
 );
 
+// RxJS is loaded file by file, as it is needed; and what comes out of it is the application's own.
+writeFileSync(
+  join(consumer, 'rxjs.cjs'),
+  `const assert = require('node:assert').strict;
+const { AlphaSTT } = require('rxvoice');
+const loaded = Object.keys(require.cache).filter((file) => /[\\\\/]rxjs[\\\\/]/.test(file));
+assert(loaded.length > 0 && !loaded.some((file) => /cjs[\\\\/]index\\.js$/.test(file)), loaded.join('\\n'));
+const { Observable, map } = require('rxjs');
+const { state$ } = new AlphaSTT({ apiKey: 'key' });
+assert(state$ instanceof Observable);
+assert(state$.pipe(map(String)) instanceof Observable);
+`,
+);
+
 for (const [name, runtime] of runtimes) {
   for (const [file, what] of [
     ['same.mjs', 'import and require give one module, entry by entry'],
     ['require-first.cjs', 'require before import gives the same classes'],
     ['commonjs.cjs', 'the CommonJS files load'],
+    ['rxjs.cjs', "of RxJS it loads what it needs, from the application's copy"],
   ]) {
     test(`${name}: ${what}`, () => {
       capture([...runtime, file], { cwd: consumer });
