@@ -16,6 +16,7 @@ import {
   timer,
   type MonoTypeOperatorFunction,
   type SchedulerLike,
+  type Subscriber,
 } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 import type { FinishReason, GenerateOptions, LLMEvent, Message, TokenUsage, ToolCall } from '../core/messages.ts';
@@ -85,11 +86,15 @@ export interface GenerationContext {
   onToolsRunning(running: RunningTools | undefined): void;
 }
 
-/** Running tool calls, to be interrupted. */
-export interface RunningTools {
+/** The tool calls of a round, and the text before them. */
+interface CalledTools {
   readonly part: number;
   readonly text: string;
   readonly calls: readonly ToolCall[];
+}
+
+/** Running tool calls, to be interrupted. */
+export interface RunningTools extends CalledTools {
   readonly round: ToolRound;
   /** Whether the user's words abort one of them. */
   readonly isAbortable: boolean;
@@ -97,135 +102,123 @@ export interface RunningTools {
 
 /** Asks the model, runs the tools it calls, and asks again, until it has answered. Unsubscribing aborts. */
 export function generateAnswer(context: GenerationContext): Observable<GenerationStep> {
-  const { scheduler } = context;
-  let parts = 0;
-  /** Calls so far. */
-  let called = 0;
+  return new Generation(context).ask(1);
+}
 
-  /** The model must speak at last. */
-  function isLast({ answer }: ActiveAgent, round: number): boolean {
-    return round > (answer.maxToolRounds ?? maxToolRounds) || called >= (answer.maxToolCalls ?? maxCalls);
+/** The rounds of one answer. */
+class Generation {
+  readonly #context: GenerationContext;
+  /** Parts that have begun, and calls so far. */
+  #parts = 0;
+  #called = 0;
+
+  constructor(context: GenerationContext) {
+    this.#context = context;
   }
 
-  function ask(round: number): Observable<GenerationStep> {
+  /** A round: the model's text, and all that follows from the tools it calls. */
+  ask(round: number): Observable<GenerationStep> {
     return new Observable((subscriber) => {
-      const agent = context.agent();
-      const { llm, systemPrompt } = agent;
-      const part = parts++;
-      const calls: ToolCall[] = [];
-      const messages = context.messages(systemPrompt);
-      const received: ToolCall[] = [];
-      const mustSpeak = isLast(agent, round);
-      let text = '';
-      let end: Partial<Extract<LLMEvent, { type: 'done' }>> = {};
+      const agent = this.#context.agent();
+      const part = this.#parts++;
+      const messages = this.#context.messages(agent.systemPrompt);
+      const reply = new Reply(agent, messages);
+      const mustSpeak = this.#isLast(agent, round);
       const take = (event: LLMEvent): void => {
-        if (event.type === 'done') end = event;
-        else if (event.type === 'tool-call') {
-          if (!received.some((call) => isSameCall(call, event))) calls.push(withOwnId(event, messages, calls));
-          if (received.push(event) <= maxCalls) return;
-          throw overflow(agent, `the model called more than ${maxCalls} tools at once: tell it to call fewer`);
-        } else if (event.text) {
-          text += event.text;
-          if (text.length > maxAnswerLength) {
-            throw overflow(agent, `the answer is longer than ${maxAnswerLength} characters: set maxTokens`);
-          }
-          subscriber.next({ type: 'token', part, text: event.text });
-        }
+        const text = reply.add(event);
+        if (text) subscriber.next({ type: 'token', part, text });
       };
       const finish = (): void => {
-        const { finishReason = 'stop', usage } = end;
-        subscriber.next({ type: 'ended', part, text, finishReason, ...(usage ? { usage } : {}) });
+        const { text, calls } = reply;
+        subscriber.next({ type: 'ended', part, text, ...reply.end });
         if (calls.length === 0 || mustSpeak) subscriber.complete();
-        else subscriber.add(callTools({ part, text, calls }, agent, round).subscribe(subscriber));
+        else subscriber.add(this.#callTools({ part, text, calls }, agent, round).subscribe(subscriber));
       };
       subscriber.next({ type: 'started', part, stored: true, round, agent });
       // A voice that refuses the round ends the answer: the model is not asked again.
       if (subscriber.closed) return;
-      const events$ = asked(llm, messages, requestOptions(agent, round, mustSpeak));
-      const inTime$ = events$.pipe(context.validate('model'), stalls(agent, scheduler));
-      const guarded$ = guardedOutput(inTime$, agent.text, {
-        scheduler,
-        tell: (report) => subscriber.next({ type: 'guarded', part, report }),
-        end: () => subscriber.next({ type: 'refused', part }),
-      });
-      feed(guarded$, subscriber, {
-        next: take,
-        complete: finish,
-      });
+      const event$ = asked(agent.llm, messages, requestOptions(agent, round, mustSpeak)).pipe(
+        this.#context.validate('model'),
+        stalls(agent, this.#context.scheduler),
+      );
+      feed(this.#guarded(event$, agent, part, subscriber), subscriber, { next: take, complete: finish });
     });
   }
 
-  function callTools(
-    { part, text, calls }: Pick<RunningTools, 'part' | 'text' | 'calls'>,
-    agent: ActiveAgent,
-    round: number,
-  ): Observable<GenerationStep> {
-    const { tools } = agent;
+  /** Whether the model must speak at last. */
+  #isLast({ answer }: ActiveAgent, round: number): boolean {
+    return round > (answer.maxToolRounds ?? maxToolRounds) || this.#called >= (answer.maxToolCalls ?? maxCalls);
+  }
+
+  /** Runs the tools that a round calls, then asks again. */
+  #callTools(called: CalledTools, agent: ActiveAgent, round: number): Observable<GenerationStep> {
     let handed$: Observable<unknown> = EMPTY;
-    const open$ = context.gate$.pipe(take(1), ignoreElements());
-    const run$ = defer(() => {
-      const handOver = (agent: string): void => {
-        handed$ = context.handOver(agent);
-      };
-      const { maxToolCalls = maxCalls } = agent.answer;
-      const said$ = new Subject<string>();
-      const say = (said: string): void => {
-        if (said.trim()) said$.next(said);
-      };
-      const toolRound = runTools(calls, {
-        ...context,
-        tools,
-        handOver,
-        say,
-        maxCalls: { of: maxToolCalls, left: maxToolCalls - called },
-      });
-      called += calls.length;
-      const outcomes: ToolOutcome[] = [];
-      const running = tools.filter((tool) => calls.some(({ name }) => name === tool.name));
-      const isAbortable = running.some(({ onInterrupt }) => onInterrupt === 'abort');
-      context.onToolsRunning({ part, text, calls, round: toolRound, isAbortable });
-      const done$ = new ReplaySubject<true>(1);
-      const progress$ = wordsOf(running, said$, scheduler).pipe(
-        mergeMap((words) => aside(words, agent, round)),
-        takeUntil(done$),
-      );
-      const results$ = toolRound.outcomes$.pipe(
-        tap({
-          next: (outcome) => outcomes.push(outcome),
-          complete: () => {
-            const inOrder = calls.flatMap(({ id }) => outcomes.filter(({ toolCallId }) => toolCallId === id));
-            context.onToolsRunning(undefined);
-            context.onToolRound(part, text, calls, inOrder);
-            done$.next(true);
-          },
-        }),
-        ignoreElements(),
-      );
-      return merge(progress$, results$);
-    });
+    const handOver = (to: string): void => {
+      handed$ = this.#context.handOver(to);
+    };
     return concat(
-      open$,
-      run$,
+      this.#context.gate$.pipe(take(1), ignoreElements()),
+      defer(() => this.#run(called, agent, round, handOver)),
       defer(() => handed$.pipe(ignoreElements())),
-      ask(round + 1),
+      this.ask(round + 1),
     );
   }
 
+  /** Runs them; emits what is said meanwhile. */
+  #run(
+    called: CalledTools,
+    agent: ActiveAgent,
+    round: number,
+    handOver: (to: string) => void,
+  ): Observable<GenerationStep> {
+    const { calls, part, text } = called;
+    const { maxToolCalls = maxCalls } = agent.answer;
+    const said$ = new Subject<string>();
+    const toolRound = runTools(calls, {
+      ...this.#context,
+      tools: agent.tools,
+      handOver,
+      say: (said) => {
+        if (said.trim()) said$.next(said);
+      },
+      maxCalls: { of: maxToolCalls, left: maxToolCalls - this.#called },
+    });
+    this.#called += calls.length;
+    const running = agent.tools.filter((tool) => calls.some(({ name }) => name === tool.name));
+    const isAbortable = running.some(({ onInterrupt }) => onInterrupt === 'abort');
+    this.#context.onToolsRunning({ ...called, round: toolRound, isAbortable });
+
+    const outcomes: ToolOutcome[] = [];
+    const done$ = new ReplaySubject<true>(1);
+    const progress$ = wordsOf(running, said$, this.#context.scheduler).pipe(
+      mergeMap((words) => this.#aside(words, agent, round)),
+      takeUntil(done$),
+    );
+    const results$ = toolRound.outcomes$.pipe(
+      tap({
+        next: (outcome) => outcomes.push(outcome),
+        complete: () => {
+          const inOrder = calls.flatMap(({ id }) => outcomes.filter(({ toolCallId }) => toolCallId === id));
+          this.#context.onToolsRunning(undefined);
+          this.#context.onToolRound(part, text, calls, inOrder);
+          done$.next(true);
+        },
+      }),
+      ignoreElements(),
+    );
+    return merge(progress$, results$);
+  }
+
   /** A part that is spoken but not stored. Guards check it like the model's own text, as a whole. */
-  function aside(words: string, agent: ActiveAgent, round: number): Observable<GenerationStep> {
+  #aside(words: string, agent: ActiveAgent, round: number): Observable<GenerationStep> {
     return new Observable((subscriber) => {
       const event$ = of<LLMEvent[]>({ type: 'token', text: words }, { type: 'done', finishReason: 'stop' });
-      const guarded$ = guardedOutput(event$, agent.text, {
-        scheduler,
-        tell: (report) => subscriber.next({ type: 'guarded', part: parts, report }),
-        end: () => subscriber.next({ type: 'refused', part: parts }),
-      });
-      const passed$ = guarded$.pipe(
+      const passed$ = this.#guarded(event$, agent, this.#parts, subscriber).pipe(
         reduce((passed, event) => (event.type === 'token' ? passed + event.text : passed), ''),
         mergeMap((text): GenerationStep[] => {
           if (!text.trim()) return [];
           // Every numbered part has begun.
-          const part = parts++;
+          const part = this.#parts++;
           return [
             { type: 'started', part, stored: false, round, agent },
             { type: 'token', part, text },
@@ -237,7 +230,65 @@ export function generateAnswer(context: GenerationContext): Observable<Generatio
     });
   }
 
-  return ask(1);
+  /** What the guards let pass; they report to the answer. */
+  #guarded(
+    event$: Observable<LLMEvent>,
+    agent: ActiveAgent,
+    part: number,
+    answer: Subscriber<GenerationStep>,
+  ): Observable<LLMEvent> {
+    return guardedOutput(event$, agent.text, {
+      scheduler: this.#context.scheduler,
+      tell: (report) => answer.next({ type: 'guarded', part, report }),
+      end: () => answer.next({ type: 'refused', part }),
+    });
+  }
+}
+
+/** What the model replies in one round. */
+class Reply {
+  text = '';
+  end: Pick<Extract<LLMEvent, { type: 'done' }>, 'finishReason' | 'usage'> = { finishReason: 'stop' };
+  /** Each call once. */
+  readonly calls: ToolCall[] = [];
+  readonly #received: ToolCall[] = [];
+  readonly #agent: ActiveAgent;
+  readonly #messages: readonly Message[];
+
+  /** @param messages - What it replies to. */
+  constructor(agent: ActiveAgent, messages: readonly Message[]) {
+    this.#agent = agent;
+    this.#messages = messages;
+  }
+
+  /**
+   * Adds an event, and returns the text in it.
+   *
+   * @throws VoiceError `overflow` when the reply has become too long.
+   */
+  add(event: LLMEvent): string {
+    switch (event.type) {
+      case 'done': {
+        const { finishReason, usage } = event;
+        this.end = { finishReason, ...(usage ? { usage } : {}) };
+        return '';
+      }
+      case 'tool-call':
+        this.#call(event);
+        return '';
+      case 'token':
+        this.text += event.text;
+        if (this.text.length <= maxAnswerLength) return event.text;
+        throw overflow(this.#agent, `the answer is longer than ${maxAnswerLength} characters: set maxTokens`);
+    }
+  }
+
+  #call(call: ToolCall): void {
+    if (!this.#received.some((each) => isSameCall(each, call)))
+      this.calls.push(withOwnId(call, this.#messages, this.calls));
+    if (this.#received.push(call) <= maxCalls) return;
+    throw overflow(this.#agent, `the model called more than ${maxCalls} tools at once: tell it to call fewer`);
+  }
 }
 
 /** What is said while tools run: what they tell of their progress, or else the filler of one that takes long. */
