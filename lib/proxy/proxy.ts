@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { askedOf, type Asked } from './asked.ts';
-import { assertTrusted, clientAddress, Clients } from './clients.ts';
-import { limitsOf } from './limits.ts';
-import { noter } from './note.ts';
+import { Calls } from './calls.ts';
+import { limitsOf, type ProxyLimits } from './limits.ts';
 import { Mask } from './mask.ts';
+import { Mounts, type Admitted } from './mounts.ts';
 import {
   askedByNode,
   bodyOfNode,
@@ -15,14 +15,13 @@ import {
   nodeTarget,
   sendByNode,
 } from './node-request.ts';
+import { noter } from './note.ts';
 import type { Proxy, ProxyOptions } from './options.ts';
-import { corsHeaders, isFromAllowedPage, listedOrigins, preflightHeaders } from './origin.ts';
+import { corsHeaders, preflightHeaders } from './origin.ts';
 import {
-  baseOf,
-  needsOf,
   ownEnvironment,
   secretsOf,
-  type ProxyRoute,
+  type ProxyEnvironment,
   type ProxyTarget,
   type ProxyTokenGrant,
 } from './proxy-target.ts';
@@ -32,29 +31,43 @@ import {
   internal,
   isHidden,
   isRefusal,
-  noName,
   noSocket,
   refusalAnswer,
   safeHeaders,
-  unanswered,
-  unknownUser,
   type Refusal,
 } from './refusal.ts';
 import { relayRequest } from './request-relay.ts';
 import { askService, awaitAcceptance, isHandshake, refuseUpgrade, relaySocket } from './socket-relay.ts';
-import { findRoute, isBelow, parseTarget } from './target.ts';
+import { isBelow } from './target.ts';
 import { askForToken, type ProxyToken } from './tokens.ts';
 import { upstreamOf, withCredential, type Upstream } from './upstream.ts';
 import { asksWhy, tellWhy } from './why-refused.ts';
 
-/** A request that is for the proxy, from a page that may. */
-interface Admitted {
-  readonly name: string;
-  readonly target: ProxyTarget;
-  /** Where it leads. */
-  readonly url: URL;
-  /** When it is for a token. */
-  readonly grant: ProxyTokenGrant | undefined;
+/** A request to answer, however its runtime reads it. */
+interface ProxyRequest {
+  readonly asked: Asked;
+  /** Opens the body. */
+  readonly body: () => ReadableStream<Uint8Array> | null;
+  /** Aborted when the client has gone. */
+  readonly gone: AbortSignal;
+  /** Whether something has read the body before. */
+  readonly isRead?: boolean;
+}
+
+/** A request that has its place among the calls. */
+interface Call {
+  /** Aborted when the client has gone, or the proxy cuts it. */
+  readonly signal: AbortSignal;
+  /** Gives the place back; once. */
+  readonly end: () => void;
+}
+
+/** A socket that asks for its place. */
+interface Handshake {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  readonly head: Uint8Array;
+  readonly refuse: (refusal: Refusal) => void;
 }
 
 /** The settings there are: of a misspelled `authenticate`, nobody would be asked anything. */
@@ -83,292 +96,14 @@ const settings: Readonly<Record<keyof ProxyOptions, true>> = {
 export function createProxy(options: ProxyOptions): Proxy {
   const unknown = Object.keys(options).find((name) => !Object.hasOwn(settings, name));
   if (unknown !== undefined) throw new Error(`createProxy has no setting ${unknown}`);
-  const { targets, bases = {}, prefix = '', tokens = [] } = options;
-  const environment = options.environment ?? ownEnvironment();
-  const limits = limitsOf(options.limits);
-  const pages = { origins: listedOrigins(options.origins), requiresOrigin: options.requiresOrigin ?? true };
-  assertTrusted(options.trustProxy);
-  const send: typeof fetch = options.fetch ?? ((...args) => fetch(...args));
-  const mounted = new Map<string, ProxyTarget>();
-  const missing = new Map<string, readonly string[]>();
-  const clients = new Clients(limits);
-  /** What is under way, to be cut. */
-  const calls = new Set<() => void>();
-  let isOpen = true;
-  /** Where upgrades come: to `upgrade()` once is enough, for a request can claim to be one. */
-  let sockets: 'taken' | 'refused' | undefined;
-  let drained = (): void => undefined;
-
-  if (prefix !== '' && !/^(\/[\w-][\w.-]*)+$/.test(prefix)) {
-    throw new Error(`prefix must be a path such as /api: ${prefix}`);
-  }
-  for (const [name, target] of Object.entries(targets)) {
-    if (!/^[\w-]+$/.test(name)) throw new Error(`A mount must be a word such as deepgram: ${name}`);
-    const absent = needsOf(target).filter((each) => !environment[each]);
-    if (absent.length > 0) {
-      missing.set(name, absent);
-      continue;
-    }
-    for (const route of target.routes) addressOf(name, target, route);
-    mounted.set(name, target);
-  }
-  for (const name of Object.keys(bases)) {
-    if (!Object.hasOwn(targets, name)) throw new Error(`bases names ${name}, which is not a target`);
-  }
-  for (const name of tokens) {
-    if (!targets[name]?.tokens) throw new Error(`tokens names ${name}, which is not a target that grants tokens`);
-  }
-
-  const note = noter({ prefix, mounted, missing, log: options.log });
-
-  function addressOf(name: string, target: ProxyTarget, { base }: Pick<ProxyRoute, 'base'>): string {
-    return baseOf(name, bases[name] ?? base ?? target.base, environment);
-  }
-
-  function admit(asked: Asked, method: string): Admitted | Refusal {
-    const parsed = parseTarget(asked.target, prefix);
-    if (isRefusal(parsed)) return parsed;
-    if (!isFromAllowedPage(asked, pages)) {
-      return { status: 403, code: 'origin_refused', message: 'The proxy does not serve this page' };
-    }
-    const { vendor: name, path, query } = parsed;
-    const target = mounted.get(name);
-    if (!target) return { status: 404, code: 'vendor_not_mounted', message: 'The proxy does not serve this vendor' };
-    if (!isOpen || calls.size >= limits.maxCalls) return busy;
-    const grant = tokens.includes(name) ? ownMember(target.tokens, path.slice(1)) : undefined;
-    const routes = target.routes.filter(({ bypasses }) => !bypasses || tokens.includes(name));
-    const route = findRoute(grant ? [{ method: 'POST', path }] : routes, path, method);
-    if (isRefusal(route)) return route;
-    const base = addressOf(name, target, route);
-    const url = new URL(`${base}${path}${query}`);
-    if (url.origin !== new URL(base).origin) throw new Error(`${path} led away from ${name}`);
-    return { name, target, url, grant };
-  }
-
-  /** Who is asking, as their limits know them, or why they may not. */
-  async function identify(asked: Asked): Promise<string | Refusal> {
-    const address = `at ${clientAddress(asked.headers, asked.address, options.trustProxy)}`;
-    const { authenticate } = options;
-    if (!authenticate) return address;
-    // A client that has guessed too often is turned away before the application is asked.
-    const tired = clients.tired(address);
-    if (tired) return tired;
-    const asking = Promise.resolve()
-      .then(() => authenticate(asked.request()))
-      .then(
-        (said: unknown) => {
-          if (said === '' || said === false || said === null || said === undefined) return unknownUser;
-          return said === true || typeof said === 'string' ? said : noName;
-        },
-        () => unknownUser,
-      );
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const waiting = new Promise<Refusal>((resolve) => {
-      timer = setTimeout(() => resolve(unanswered), limits.connectMs);
-    });
-    const said = await Promise.race([asking, waiting]).finally(() => clearTimeout(timer));
-    if (said === unknownUser) clients.spend(address);
-    if (typeof said === 'object') return said;
-    return said === true ? address : `user ${said}`;
-  }
-
-  /** Lets a call in that has its place in `calls`. Gives what ends it, once, or why it may not. */
-  async function enter(asked: Asked, cut: () => void): Promise<(() => void) | Refusal> {
-    const leave = (): void => {
-      calls.delete(cut);
-      if (calls.size === 0) drained();
-    };
-    const key = await identify(asked);
-    const end = typeof key === 'string' ? clients.begin(key) : key;
-    if (isRefusal(end)) {
-      leave();
-      return end;
-    }
-    return () => {
-      end();
-      leave();
-    };
-  }
-
-  function maskFor(target: ProxyTarget): Mask {
-    return new Mask(secretsOf(target, environment));
-  }
-
-  /** Answers `fetch` and `handle`, which differ in how they read and write. Never rejects. */
-  const answer: typeof serve = (asked, ...rest) =>
-    serve(asked, ...rest).catch(() => {
-      note(asked, asked.method, internal.status, internal);
-      const { headers, body } = refusalAnswer(internal);
-      return new Response(body, { status: internal.status, headers });
-    });
-
-  async function serve(
-    asked: Asked,
-    body: () => ReadableStream<Uint8Array> | null,
-    gone: AbortSignal,
-    isRead = false,
-  ): Promise<Response> {
-    const { method } = asked;
-    const wanted = method === 'OPTIONS' ? asked.headers.get('access-control-request-method') : null;
-    const isPreflight = wanted !== null;
-    const cors = corsHeaders(asked);
-    const refuse = (refusal: Refusal): Response => {
-      note(asked, method, refusal.status, refusal);
-      const { headers, body } = refusalAnswer(refusal);
-      const shown = isHidden(refusal) ? {} : cors;
-      return new Response(body, { status: refusal.status, headers: { ...shown, ...headers } });
-    };
-    const isSocket = asked.headers.get('upgrade')?.toLowerCase() === 'websocket';
-    if (isSocket) sockets ??= 'refused';
-    if (asksWhy(asked)) return explain(asked, gone);
-    const admitted = isSocket ? noSocket : isRead ? bodyRead : admit(asked, wanted ?? method);
-    if (isRefusal(admitted)) return refuse(admitted);
-    if (isPreflight) return new Response(null, { status: 204, headers: preflightHeaders(asked) });
-
-    const { target, url, grant } = admitted;
-    const startedAt = performance.now();
-    const abort = new AbortController();
-    const { signal } = abort;
-    const cut = (): void => abort.abort();
-    if (gone.aborted) cut();
-    else gone.addEventListener('abort', cut);
-    calls.add(cut);
-    const end = await enter(asked, cut);
-    if (isRefusal(end)) return refuse(end);
-    const ended = (outcome: string | number, failure?: Refusal): void => {
-      gone.removeEventListener('abort', cut);
-      end();
-      note(asked, method, `${outcome} after ${Math.round(performance.now() - startedAt)} ms`, failure);
-    };
-    if (grant) {
-      const token = await tokenFor(admitted, grant, signal);
-      const status = isRefusal(token) ? token.status : 200;
-      ended(status, isRefusal(token) ? token : undefined);
-      if (!isRefusal(token)) return Response.json(token, { headers: { ...safeHeaders, ...cors } });
-      const { headers, body } = refusalAnswer(token);
-      return new Response(body, { status, headers: { ...headers, ...cors } });
-    }
-    return relayRequest({
-      ...{ method, headers: asked.headers, body, signal, limits, cors, fetch: send, ended },
-      mask: maskFor(target),
-      isSigned: target.credential.as === 'signature',
-      upstream: (whole) => withCredential(upstreamOf(asked, url, target), target.credential, environment, whole),
-    });
-  }
-
-  /** Tells a page why a socket at this address would be refused, which its browser does not. */
-  async function explain(asked: Asked, gone: AbortSignal): Promise<Response> {
-    const tell = (refusal: Refusal): Response => {
-      note(asked, 'WS?', refusal.status, refusal);
-      const cors = isHidden(refusal) ? {} : corsHeaders(asked);
-      return tellWhy({ status: refusal.status, ...refusalAnswer(refusal) }, cors);
-    };
-    const admitted = sockets === 'refused' ? noSocket : admit(asked, 'WS');
-    if (isRefusal(admitted)) return tell(admitted);
-    const { target, url } = admitted;
-    const abort = new AbortController();
-    const cut = (): void => abort.abort();
-    gone.addEventListener('abort', cut);
-    calls.add(cut);
-    const end = await enter(asked, cut);
-    if (isRefusal(end)) return tell(end);
-    try {
-      const upstream = await socketUpstream(asked, url, target);
-      const refusal = await askService({ limits, upstream, mask: maskFor(target) }, abort.signal);
-      note(asked, 'WS?', refusal?.status ?? 'accepted');
-      return tellWhy(refusal, corsHeaders(asked));
-    } finally {
-      gone.removeEventListener('abort', cut);
-      end();
-    }
-  }
-
-  function socketUpstream(asked: Asked, url: URL, target: ProxyTarget): Promise<Upstream> {
-    const { headers, ...rest } = upstreamOf(asked, url, target);
-    // These are of requests: a socket has neither.
-    const { accept: _accept, 'content-type': _type, ...own } = headers;
-    return withCredential({ ...rest, headers: own }, target.credential, environment);
-  }
-
-  async function tokenFor(
-    { name, target }: Admitted,
-    grant: ProxyTokenGrant,
-    gone: AbortSignal,
-  ): Promise<ProxyToken | Refusal> {
-    const signal = AbortSignal.any([gone, AbortSignal.timeout(limits.idleMs)]);
-    const base = bases[name];
-    try {
-      return await askForToken({ name, target, grant, base, environment, signal, fetch: send });
-    } catch {
-      return {
-        status: 502,
-        code: 'unreachable',
-        message: 'The service cannot be reached, or broke the connection off',
-      };
-    }
-  }
-
-  function connect(request: IncomingMessage, socket: Duplex, head: Uint8Array): void {
-    sockets = 'taken';
-    socket.on('error', () => socket.destroy());
-    const asked = askedByNode(request);
-    const refuse = (refusal: Refusal): void => {
-      note(asked, 'WS', refusal.status, refusal);
-      refuseUpgrade(socket, refusal);
-    };
-    const admitted = admit(asked, 'WS');
-    if (isRefusal(admitted)) {
-      refuse(admitted);
-      return;
-    }
-    if (!isHandshake(request)) {
-      refuse({ status: 400, code: 'no_handshake', message: 'This is not a WebSocket handshake' });
-      return;
-    }
-    const { target, url } = admitted;
-    const startedAt = performance.now();
-    const cut = (): void => void socket.destroy();
-    calls.add(cut);
-    const release = awaitAcceptance(socket);
-    const go = async (): Promise<void> => {
-      const end = await enter(asked, cut);
-      if (isRefusal(end)) {
-        refuse(end);
-        return;
-      }
-      if (socket.destroyed) end();
-      else socket.once('close', end);
-      const upstream = await socketUpstream(asked, url, target);
-      if (socket.destroyed) return;
-      await relaySocket({
-        ...{ request, socket, head, limits, upstream, release, mask: maskFor(target) },
-        failed: (refusal) => note(asked, 'WS', refusal.status, refusal),
-        closed: (code) =>
-          note(asked, 'WS', `closed with ${code} after ${Math.round(performance.now() - startedAt)} ms`),
-      });
-    };
-    go().catch(() => refuse({ status: 500, code: 'internal', message: 'The proxy cannot sign this request' }));
-  }
-
-  const dispose = async ({ drainMs = 0 }: { readonly drainMs?: number } = {}): Promise<void> => {
-    isOpen = false;
-    if (drainMs > 0 && calls.size > 0) {
-      let timer: ReturnType<typeof setTimeout> | undefined;
-      await new Promise<void>((resolve) => {
-        drained = resolve;
-        timer = setTimeout(resolve, drainMs);
-      });
-      clearTimeout(timer);
-    }
-    for (const cut of [...calls]) cut();
-  };
-
+  const server = new ProxyServer(options);
+  const { prefix, paths, providers } = server.mounts;
+  const dispose: Proxy['dispose'] = ({ drainMs = 0 } = {}) => server.close(drainMs);
   return {
-    mounts: Object.fromEntries([...mounted.keys()].map((name) => [name, `${prefix}/${name}`])),
-    providers: Object.fromEntries(
-      [...mounted].flatMap(([name, { providers = [] }]) => providers.map((each) => [each, `${prefix}/${name}`])),
-    ),
-    fetch: (request, { address } = {}) => answer(askedOf(request, address), () => request.body, request.signal),
+    mounts: paths,
+    providers,
+    fetch: (request, { address } = {}) =>
+      server.answer({ asked: askedOf(request, address), body: () => request.body, gone: request.signal }),
     handle(request, response, next) {
       if (!isNodeRequest(request) || !isNodeResponse(response)) throw new TypeError('handle() is for Node servers');
       if (!isBelow(nodeTarget(request), prefix)) {
@@ -377,16 +112,17 @@ export function createProxy(options: ProxyOptions): Proxy {
       }
       const gone = new AbortController();
       response.on('close', () => gone.abort());
+      const asked = askedByNode(request);
       const body = (): ReadableStream<Uint8Array> => bodyOfNode(request);
-      void answer(askedByNode(request), body, gone.signal, isTaken(request)).then((whole) =>
-        sendByNode(whole, request, response),
-      );
+      void server
+        .answer({ asked, body, gone: gone.signal, isRead: isTaken(request) })
+        .then((whole) => sendByNode(whole, request, response));
       return true;
     },
     upgrade(request, socket, head) {
       if (!isNodeRequest(request) || !isNodeSocket(socket)) throw new TypeError('upgrade() is for Node servers');
       if (!isBelow(nodeTarget(request), prefix)) return false;
-      connect(request, socket, head);
+      server.connect(request, socket, head);
       return true;
     },
     dispose,
@@ -394,6 +130,199 @@ export function createProxy(options: ProxyOptions): Proxy {
   };
 }
 
-function ownMember<T>(record: Readonly<Record<string, T>> | undefined, name: string): T | undefined {
-  return record && Object.hasOwn(record, name) ? record[name] : undefined;
+/** Answers requests and relays sockets, whichever server they come from. */
+class ProxyServer {
+  readonly mounts: Mounts;
+  readonly #environment: ProxyEnvironment;
+  readonly #limits: ProxyLimits;
+  readonly #calls: Calls;
+  readonly #fetch: typeof fetch;
+  readonly #note: ReturnType<typeof noter>;
+  /** Where upgrades come: to `connect()` once is enough, for a request can claim to be one. */
+  #sockets: 'taken' | 'refused' | undefined;
+
+  constructor(options: ProxyOptions) {
+    this.#environment = options.environment ?? ownEnvironment();
+    this.#limits = limitsOf(options.limits);
+    this.#calls = new Calls(options, this.#limits);
+    this.mounts = new Mounts(options, this.#environment);
+    this.#fetch = options.fetch ?? ((...args) => fetch(...args));
+    const { prefix, mounted, missing } = this.mounts;
+    this.#note = noter({ prefix, mounted, missing, log: options.log });
+  }
+
+  /** Answers `fetch` and `handle`, which differ in how they read and write. Never rejects. */
+  async answer(request: ProxyRequest): Promise<Response> {
+    try {
+      return await this.#serve(request);
+    } catch {
+      const { asked } = request;
+      this.#note(asked, asked.method, internal.status, internal);
+      return responseOf(internal);
+    }
+  }
+
+  /** Relays a socket. */
+  connect(request: IncomingMessage, socket: Duplex, head: Uint8Array): void {
+    this.#sockets = 'taken';
+    socket.on('error', () => socket.destroy());
+    const asked = askedByNode(request);
+    const refuse = (refusal: Refusal): void => {
+      this.#note(asked, 'WS', refusal.status, refusal);
+      refuseUpgrade(socket, refusal);
+    };
+    const admitted = this.#admit(asked, 'WS');
+    if (isRefusal(admitted)) refuse(admitted);
+    else if (!isHandshake(request)) {
+      refuse({ status: 400, code: 'no_handshake', message: 'This is not a WebSocket handshake' });
+    } else {
+      this.#relay(admitted, asked, { request, socket, head, refuse }).catch(() =>
+        refuse({ status: 500, code: 'internal', message: 'The proxy cannot sign this request' }),
+      );
+    }
+  }
+
+  /** Turns new requests away, waits so many milliseconds for those under way, and cuts what is left. */
+  close(drainMs: number): Promise<void> {
+    return this.#calls.close(drainMs);
+  }
+
+  async #serve({ asked, body, gone, isRead = false }: ProxyRequest): Promise<Response> {
+    const { method, headers } = asked;
+    const wanted = method === 'OPTIONS' ? headers.get('access-control-request-method') : null;
+    const cors = corsHeaders(asked);
+    const refuse = (refusal: Refusal): Response => {
+      this.#note(asked, method, refusal.status, refusal);
+      return responseOf(refusal, isHidden(refusal) ? {} : cors);
+    };
+    const isSocket = headers.get('upgrade')?.toLowerCase() === 'websocket';
+    if (isSocket) this.#sockets ??= 'refused';
+    if (asksWhy(asked)) return this.#explain(asked, gone);
+    const admitted = isSocket ? noSocket : isRead ? bodyRead : this.#admit(asked, wanted ?? method);
+    if (isRefusal(admitted)) return refuse(admitted);
+    if (wanted !== null) return new Response(null, { status: 204, headers: preflightHeaders(asked) });
+
+    const { target, url, grant } = admitted;
+    const startedAt = performance.now();
+    const call = await this.#begin(asked, gone);
+    if (isRefusal(call)) return refuse(call);
+    const ended = (outcome: string | number, failure?: Refusal): void => {
+      call.end();
+      this.#note(asked, method, `${outcome} after ${Math.round(performance.now() - startedAt)} ms`, failure);
+    };
+    if (grant) {
+      const token = await this.#tokenFor(admitted, grant, call.signal);
+      const refusal = isRefusal(token) ? token : undefined;
+      ended(refusal?.status ?? 200, refusal);
+      return refusal ? responseOf(refusal, cors) : Response.json(token, { headers: { ...safeHeaders, ...cors } });
+    }
+    return relayRequest({
+      ...{ method, headers, body, signal: call.signal, limits: this.#limits, cors, fetch: this.#fetch, ended },
+      mask: this.#maskFor(target),
+      isSigned: target.credential.as === 'signature',
+      upstream: (whole) => withCredential(upstreamOf(asked, url, target), target.credential, this.#environment, whole),
+    });
+  }
+
+  /** Tells a page why a socket at this address would be refused, which its browser does not. */
+  async #explain(asked: Asked, gone: AbortSignal): Promise<Response> {
+    const tell = (refusal: Refusal): Response => {
+      this.#note(asked, 'WS?', refusal.status, refusal);
+      const cors = isHidden(refusal) ? {} : corsHeaders(asked);
+      return tellWhy({ status: refusal.status, ...refusalAnswer(refusal) }, cors);
+    };
+    const admitted = this.#sockets === 'refused' ? noSocket : this.#admit(asked, 'WS');
+    if (isRefusal(admitted)) return tell(admitted);
+    const call = await this.#begin(asked, gone);
+    if (isRefusal(call)) return tell(call);
+    try {
+      const upstream = await this.#socketUpstream(asked, admitted);
+      const mask = this.#maskFor(admitted.target);
+      const refusal = await askService({ limits: this.#limits, upstream, mask }, call.signal);
+      this.#note(asked, 'WS?', refusal?.status ?? 'accepted');
+      return tellWhy(refusal, corsHeaders(asked));
+    } finally {
+      call.end();
+    }
+  }
+
+  async #relay(admitted: Admitted, asked: Asked, { request, socket, head, refuse }: Handshake): Promise<void> {
+    const startedAt = performance.now();
+    const release = awaitAcceptance(socket);
+    const end = await this.#calls.begin(asked, () => void socket.destroy());
+    if (isRefusal(end)) {
+      refuse(end);
+      return;
+    }
+    if (socket.destroyed) end();
+    else socket.once('close', end);
+    const upstream = await this.#socketUpstream(asked, admitted);
+    if (socket.destroyed) return;
+    await relaySocket({
+      ...{ request, socket, head, limits: this.#limits, upstream, release, mask: this.#maskFor(admitted.target) },
+      failed: (refusal) => this.#note(asked, 'WS', refusal.status, refusal),
+      closed: (code) =>
+        this.#note(asked, 'WS', `closed with ${code} after ${Math.round(performance.now() - startedAt)} ms`),
+    });
+  }
+
+  #admit(asked: Asked, method: string): Admitted | Refusal {
+    const admitted = this.mounts.admit(asked, method);
+    return !isRefusal(admitted) && this.#calls.isFull ? busy : admitted;
+  }
+
+  async #begin(asked: Asked, gone: AbortSignal): Promise<Call | Refusal> {
+    const abort = new AbortController();
+    const cut = (): void => abort.abort();
+    if (gone.aborted) cut();
+    else gone.addEventListener('abort', cut);
+    const end = await this.#calls.begin(asked, cut);
+    const forget = (): void => gone.removeEventListener('abort', cut);
+    if (isRefusal(end)) {
+      forget();
+      return end;
+    }
+    return {
+      signal: abort.signal,
+      end: () => {
+        forget();
+        end();
+      },
+    };
+  }
+
+  #maskFor(target: ProxyTarget): Mask {
+    return new Mask(secretsOf(target, this.#environment));
+  }
+
+  #socketUpstream(asked: Asked, { url, target }: Admitted): Promise<Upstream> {
+    const { headers, ...rest } = upstreamOf(asked, url, target);
+    // These are of requests: a socket has neither.
+    const { accept: _accept, 'content-type': _type, ...own } = headers;
+    return withCredential({ ...rest, headers: own }, target.credential, this.#environment);
+  }
+
+  async #tokenFor(
+    { name, target }: Admitted,
+    grant: ProxyTokenGrant,
+    gone: AbortSignal,
+  ): Promise<ProxyToken | Refusal> {
+    const signal = AbortSignal.any([gone, AbortSignal.timeout(this.#limits.idleMs)]);
+    const [base, environment] = [this.mounts.baseOf(name), this.#environment];
+    try {
+      return await askForToken({ name, target, grant, base, environment, signal, fetch: this.#fetch });
+    } catch {
+      return {
+        status: 502,
+        code: 'unreachable',
+        message: 'The service cannot be reached, or broke the connection off',
+      };
+    }
+  }
+}
+
+/** A refusal as an answer. */
+function responseOf(refusal: Refusal, cors: Readonly<Record<string, string>> = {}): Response {
+  const { headers, body } = refusalAnswer(refusal);
+  return new Response(body, { status: refusal.status, headers: { ...cors, ...headers } });
 }

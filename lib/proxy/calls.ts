@@ -1,0 +1,91 @@
+import type { Asked } from './asked.ts';
+import { assertTrusted, clientAddress, Clients } from './clients.ts';
+import type { ProxyLimits } from './limits.ts';
+import type { Authenticated, ProxyOptions } from './options.ts';
+import { isRefusal, noName, unanswered, unknownUser, type Refusal } from './refusal.ts';
+
+/** The requests and sockets under way: who may begin one, and what ends them all. */
+export class Calls {
+  readonly #options: Pick<ProxyOptions, 'authenticate' | 'trustProxy'>;
+  readonly #limits: ProxyLimits;
+  readonly #clients: Clients;
+  /** What cuts each. */
+  readonly #underWay = new Set<() => void>();
+  #isOpen = true;
+  #drained = (): void => undefined;
+
+  /** @throws Error when `trustProxy` names nothing that could be trusted. */
+  constructor(options: Pick<ProxyOptions, 'authenticate' | 'trustProxy'>, limits: ProxyLimits) {
+    assertTrusted(options.trustProxy);
+    this.#options = options;
+    this.#limits = limits;
+    this.#clients = new Clients(limits);
+  }
+
+  /** Whether there is no room for another. */
+  get isFull(): boolean {
+    return !this.#isOpen || this.#underWay.size >= this.#limits.maxCalls;
+  }
+
+  /** Begins one, which has its place at once. Gives what ends it, once, or why it may not begin. */
+  async begin(asked: Asked, cut: () => void): Promise<(() => void) | Refusal> {
+    this.#underWay.add(cut);
+    const leave = (): void => {
+      this.#underWay.delete(cut);
+      if (this.#underWay.size === 0) this.#drained();
+    };
+    const key = await this.#identify(asked);
+    const end = typeof key === 'string' ? this.#clients.begin(key) : key;
+    if (isRefusal(end)) {
+      leave();
+      return end;
+    }
+    return () => {
+      end();
+      leave();
+    };
+  }
+
+  /** Lets nobody in any more, waits so many milliseconds for those under way, and cuts what is left. */
+  async close(drainMs: number): Promise<void> {
+    this.#isOpen = false;
+    if (drainMs > 0 && this.#underWay.size > 0) {
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      await new Promise<void>((resolve) => {
+        this.#drained = resolve;
+        timer = setTimeout(resolve, drainMs);
+      });
+      clearTimeout(timer);
+    }
+    for (const cut of [...this.#underWay]) cut();
+  }
+
+  /** Who is asking, as their limits know them, or why they may not. */
+  async #identify(asked: Asked): Promise<string | Refusal> {
+    const { authenticate, trustProxy } = this.#options;
+    const address = `at ${clientAddress(asked.headers, asked.address, trustProxy)}`;
+    if (!authenticate) return address;
+    // A client that has guessed too often is turned away before the application is asked.
+    const tired = this.#clients.tired(address);
+    if (tired) return tired;
+    const said = await this.#inTime(Promise.resolve().then(() => authenticate(asked.request())));
+    if (said === unknownUser) this.#clients.spend(address);
+    if (typeof said === 'object') return said;
+    return said === true ? address : `user ${said}`;
+  }
+
+  /** What the application says of a user; an error is nobody's name. */
+  async #inTime(asking: Promise<Authenticated>): Promise<string | true | Refusal> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const waiting = new Promise<Refusal>((resolve) => {
+      timer = setTimeout(() => resolve(unanswered), this.#limits.connectMs);
+    });
+    const answer = asking.then(nameOf, () => unknownUser);
+    return Promise.race([answer, waiting]).finally(() => clearTimeout(timer));
+  }
+}
+
+function nameOf(said: unknown): string | true | Refusal {
+  if (said === '' || said === false || said === null || said === undefined) return unknownUser;
+  return said === true || typeof said === 'string' ? said : noName;
+}
