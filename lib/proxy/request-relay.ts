@@ -34,154 +34,183 @@ interface Watch {
 
 /** Sends a request on, and its answer back, both as they come: whoever is slow holds the other up, not the memory. */
 export function relayRequest(call: RequestCall): Promise<Response> {
-  const { method, limits, mask, cors, isSigned, signal } = call;
-  const maxBytes = isSigned ? limits.maxSignedBodyBytes : limits.maxBodyBytes;
-  const exchange = new AbortController();
-  let over = false;
-  let isComplete = method !== 'POST';
-  /** The answer, once it has begun. */
-  let answering: ReadableStreamDefaultController<Bytes> | undefined;
-  let status = 0;
-  let reply: (response: Response) => void = () => undefined;
-  const replied = new Promise<Response>((resolve) => (reply = resolve));
+  return new RequestRelay(call).reply;
+}
 
-  const end = (outcome: number | 'broken off', failure?: Refusal): void => {
-    over = true;
-    idle.stop();
-    late.stop();
-    signal.removeEventListener('abort', gone);
-    call.ended(outcome, failure);
-  };
-  /** Ends it before its time; the client is told, if it has no answer yet. */
-  const stop = (refusal: Refusal | undefined): void => {
-    if (over) return;
-    end(refusal && !answering ? refusal.status : 'broken off', refusal);
-    exchange.abort();
-    answering?.error(new Error(refusal?.message ?? 'The client has gone'));
-    const { headers, body } = refusalAnswer(refusal ?? { status: 499, code: 'gone', message: 'The client has gone' });
-    reply(new Response(body, { status: refusal?.status ?? 499, headers: { ...cors, ...headers } }));
-  };
-  const fail = (status: number, code: string, message: string): void => stop({ status, code, message });
-  const gone = (): void => stop(undefined);
-  const tooLarge = (): void => fail(413, 'too_large', `The body is larger than ${maxBytes} bytes`);
-  const unreachable = (): void =>
-    fail(502, 'unreachable', 'The service cannot be reached, or broke the connection off');
-  const idle = watch(limits.idleMs, () => {
-    if (isComplete) fail(504, 'no_answer', `The service was silent for ${limits.idleMs} ms`);
-    else fail(408, 'too_slow', `The body stood still for ${limits.idleMs} ms`);
-  });
-  const late = watch(limits.bodyMs, () => fail(408, 'too_slow', `The body took longer than ${limits.bodyMs} ms`));
+/** One request and its answer, from the client to the service and back. */
+class RequestRelay {
+  /** Resolves with the answer, once it has begun, or with a refusal. */
+  readonly reply: Promise<Response>;
+  readonly #call: RequestCall;
+  readonly #maxBytes: number;
+  readonly #exchange = new AbortController();
+  readonly #idle: Watch;
+  readonly #late: Watch;
+  readonly #gone = (): void => this.#stop(undefined);
+  #resolve: (response: Response) => void = ignore;
+  #isOver = false;
+  /** Whether the service has all of the request. */
+  #isComplete: boolean;
+  /** The answer, once it has begun. */
+  #answering: ReadableStreamDefaultController<Bytes> | undefined;
+
+  constructor(call: RequestCall) {
+    const { method, headers, limits, isSigned, signal } = call;
+    const maxBytes = isSigned ? limits.maxSignedBodyBytes : limits.maxBodyBytes;
+    this.#call = call;
+    this.#maxBytes = maxBytes;
+    this.#isComplete = method !== 'POST';
+    this.reply = new Promise((resolve) => (this.#resolve = resolve));
+    this.#idle = watch(limits.idleMs, () => {
+      if (this.#isComplete) this.#fail(504, 'no_answer', `The service was silent for ${limits.idleMs} ms`);
+      else this.#fail(408, 'too_slow', `The body stood still for ${limits.idleMs} ms`);
+    });
+    this.#late = watch(limits.bodyMs, () =>
+      this.#fail(408, 'too_slow', `The body took longer than ${limits.bodyMs} ms`),
+    );
+    const { announced, isFramed } = framing(headers);
+    signal.addEventListener('abort', this.#gone);
+    if (signal.aborted) this.#gone();
+    // A client that sends one all the same: some servers would take it for the beginning of the next request.
+    else if (method !== 'POST' && isFramed)
+      this.#fail(400, 'body_refused', `A ${method} request must not have a body here`);
+    else if (announced > maxBytes) this.#tooLarge();
+    else void this.#ask().catch(() => this.#unreachable());
+  }
+
+  async #ask(): Promise<void> {
+    const { method, headers, isSigned, fetch: send } = this.#call;
+    const body = method === 'POST' ? this.#call.body() : null;
+    if (!body) this.#isComplete = true;
+    if (this.#isComplete) this.#late.stop();
+    const counted = body && this.#received(body);
+    const isWhole = isSigned || isShort(headers);
+    const whole = counted && isWhole ? new Uint8Array(await new Response(counted).arrayBuffer()) : undefined;
+    const signed = isSigned ? (whole ?? new Uint8Array(0)) : undefined;
+    const upstream = await this.#call.upstream(signed).catch(() => undefined);
+    if (this.#isOver) return;
+    if (!upstream) {
+      this.#fail(500, 'internal', 'The proxy cannot sign this request');
+      return;
+    }
+    const sent = whole ?? counted;
+    const init: RequestInit & { duplex?: 'half' } = {
+      ...{ method, redirect: 'manual', signal: this.#exchange.signal },
+      headers: { ...upstream.headers, 'accept-encoding': 'identity' },
+      ...(sent && { body: sent, duplex: 'half' }),
+    };
+    this.#pass(await send(upstream.url, init));
+  }
 
   /** The client's body, counted and timed. */
-  const received = (body: ReadableStream<Bytes>): ReadableStream<Bytes> => {
+  #received(body: ReadableStream<Bytes>): ReadableStream<Bytes> {
     const reader = body.getReader();
     let length = 0;
     const pull = async (controller: ReadableStreamDefaultController<Bytes>): Promise<void> => {
       const { done, value } = await reader.read();
-      idle.refresh();
+      this.#idle.refresh();
       // What was cut must not look whole: the service would take it for the request, and keep the connection.
-      if (over) throw new Error('The request is over');
+      if (this.#isOver) throw new Error('The request is over');
       if (done) {
-        isComplete = true;
-        late.stop();
+        this.#isComplete = true;
+        this.#late.stop();
         controller.close();
         return;
       }
       length += value.length;
-      if (length <= maxBytes) {
+      if (length <= this.#maxBytes) {
         controller.enqueue(value);
         return;
       }
-      tooLarge();
+      this.#tooLarge();
       controller.error(new Error('The body is too large'));
     };
-    exchange.signal.addEventListener('abort', () => void reader.cancel().catch(ignore));
+    this.#exchange.signal.addEventListener('abort', () => void reader.cancel().catch(ignore));
     return new ReadableStream({ pull, cancel: (reason) => reader.cancel(reason) }, { highWaterMark: 0 });
-  };
+  }
 
-  const pass = (answer: Response): void => {
-    status = answer.status;
-    if (over) {
+  /** Passes the service's answer on. */
+  #pass(answer: Response): void {
+    const { status } = answer;
+    if (this.#isOver) {
       void answer.body?.cancel().catch(ignore);
       return;
     }
     if (status === 0 || (status >= 300 && status < 400)) {
-      fail(502, 'redirected', 'The service answers with a redirect, which is not followed');
+      this.#fail(502, 'redirected', 'The service answers with a redirect, which is not followed');
       return;
     }
     if (status < 200 || status > 599) {
-      fail(502, 'no_status', 'The service answers with an invalid status');
+      this.#fail(502, 'no_status', 'The service answers with an invalid status');
       return;
     }
-    const headers = { ...answerHeaders(answer.headers, mask, true), ...cors };
-    if (!answer.body) {
-      end(status);
-      reply(new Response(null, { status, headers }));
-      return;
-    }
-    const reader = answer.body.getReader();
-    const masked = mask.stream();
+    const headers = { ...answerHeaders(answer.headers, this.#call.mask, true), ...this.#call.cors };
+    const body = answer.body && this.#masked(answer.body, status);
+    if (!body) this.#end(status);
+    this.#resolve(new Response(body, { status, headers }));
+  }
+
+  /** The answer's body without secrets. */
+  #masked(body: ReadableStream<Bytes>, status: number): ReadableStream<Bytes> {
+    const reader = body.getReader();
+    const masked = this.#call.mask.stream();
     const pull = async (controller: ReadableStreamDefaultController<Bytes>): Promise<void> => {
       let isEmpty = true;
       while (isEmpty) {
         const { done, value } = await reader.read();
-        if (over) return;
-        idle.refresh();
+        if (this.#isOver) return;
+        this.#idle.refresh();
         const piece = done ? masked.end() : masked.push(value);
         isEmpty = piece.length === 0 && !done;
         if (piece.length > 0) controller.enqueue(piece);
         if (done) {
           controller.close();
-          end(status);
+          this.#end(status);
           // A body that goes on after its answer is nobody's.
-          if (!isComplete) exchange.abort();
+          if (!this.#isComplete) this.#exchange.abort();
         }
       }
     };
-    const body = new ReadableStream<Bytes>(
+    return new ReadableStream<Bytes>(
       {
-        start: (controller) => void (answering = controller),
-        pull: (controller) => pull(controller).catch(unreachable),
-        cancel: gone,
+        start: (controller) => void (this.#answering = controller),
+        pull: (controller) => pull(controller).catch(() => this.#unreachable()),
+        cancel: this.#gone,
       },
       { highWaterMark: 0 },
     );
-    reply(new Response(body, { status, headers }));
-  };
+  }
 
-  const ask = async (): Promise<void> => {
-    const body = method === 'POST' ? call.body() : null;
-    if (!body) isComplete = true;
-    if (isComplete) late.stop();
-    const counted = body && received(body);
-    const whole =
-      counted && (isSigned || isShort(call.headers))
-        ? new Uint8Array(await new Response(counted).arrayBuffer())
-        : undefined;
-    const upstream = await call.upstream(isSigned ? (whole ?? new Uint8Array(0)) : undefined).catch(() => undefined);
-    if (over) return;
-    if (!upstream) {
-      fail(500, 'internal', 'The proxy cannot sign this request');
-      return;
-    }
-    const sent = whole ?? counted;
-    const init: RequestInit & { duplex?: 'half' } = {
-      ...{ method, redirect: 'manual', signal: exchange.signal },
-      headers: { ...upstream.headers, 'accept-encoding': 'identity' },
-      ...(sent && { body: sent, duplex: 'half' }),
-    };
-    const { fetch: send } = call;
-    pass(await send(upstream.url, init));
-  };
+  #fail(status: number, code: string, message: string): void {
+    this.#stop({ status, code, message });
+  }
 
-  const { announced, isFramed } = framing(call.headers);
-  signal.addEventListener('abort', gone);
-  if (signal.aborted) gone();
-  // A client that sends one all the same: some servers would take it for the beginning of the next request.
-  else if (method !== 'POST' && isFramed) fail(400, 'body_refused', `A ${method} request must not have a body here`);
-  else if (announced > maxBytes) tooLarge();
-  else void ask().catch(unreachable);
-  return replied;
+  #tooLarge(): void {
+    this.#fail(413, 'too_large', `The body is larger than ${this.#maxBytes} bytes`);
+  }
+
+  #unreachable(): void {
+    this.#fail(502, 'unreachable', 'The service cannot be reached, or broke the connection off');
+  }
+
+  /** Ends it before its time; the client is told, if it has no answer yet. */
+  #stop(refusal: Refusal | undefined): void {
+    if (this.#isOver) return;
+    this.#end(refusal && !this.#answering ? refusal.status : 'broken off', refusal);
+    this.#exchange.abort();
+    this.#answering?.error(new Error(refusal?.message ?? 'The client has gone'));
+    const { headers, body } = refusalAnswer(refusal ?? { status: 499, code: 'gone', message: 'The client has gone' });
+    const shown = { ...this.#call.cors, ...headers };
+    this.#resolve(new Response(body, { status: refusal?.status ?? 499, headers: shown }));
+  }
+
+  #end(outcome: number | 'broken off', failure?: Refusal): void {
+    this.#isOver = true;
+    this.#idle.stop();
+    this.#late.stop();
+    this.#call.signal.removeEventListener('abort', this.#gone);
+    this.#call.ended(outcome, failure);
+  }
 }
 
 const ignore = (): void => undefined;
