@@ -168,3 +168,19 @@ export function ended<S>(
   const ends = isKnown ? [...state.ends, { id: call.id, outcome }].slice(-maxEnds) : state.ends;
   return [{ ...state, calls, ends }, tell('functionEnds', { call, durationMs: now - startedAt, ...how })];
 }
+
+/** The service has taken a request, or refuses it. */
+export function settled<S>(
+  state: Dialogue<S>,
+  effect: Extract<AgentEffect, { type: 'acknowledged' | 'refused' }>,
+): DialogueStep<S> {
+  const { acknowledgement } = effect;
+  const request = state.waiting.find((each) => !each.isInOpening && each.acknowledgement === acknowledgement);
+  const problem = effect.type === 'refused' ? effect : undefined;
+  if (!request) return [state, ...(problem ? [{ ...problem, type: 'failure' } as const] : [])];
+  const waiting = state.waiting.filter((each) => each !== request);
+  return [
+    { ...state, waiting },
+    { type: 'settled', id: request.id, ...(problem && { problem }) },
+  ];
+}

@@ -8,6 +8,7 @@ import {
   ended,
   noReply,
   nothingDue,
+  settled,
   tell,
   unanswered,
   type AgentInput,
@@ -214,28 +215,8 @@ function apply<C, S>(
       return Object.keys(effect.latency).length > 0 ? [state, tell('latency', effect.latency)] : [state];
     case 'usage':
       return [state, tell('usage', effect.usage)];
-    case 'call': {
-      const { call, extras = {} } = effect;
-      if (state.callIds.includes(call.id)) return [state];
-      const callIds = [...state.callIds, call.id].slice(-maxCallIds);
-      const earlier = state.ends.find(({ id }) => id === call.id);
-      if (earlier) {
-        const known = { ...state, callIds };
-        return call.clientSide
-          ? enacted(wire, known, wire.result(state.wire, call, earlier.outcome, extras), context)
-          : [known];
-      }
-      const running = { call, extras, startedAt: now };
-      const isLong = call.id.length + call.name.length + call.argsText.length > maxCallLength;
-      const next = { ...state, calls: [...state.calls, running], callIds: isLong ? state.callIds : callIds };
-      const told = tell('functionCalls', call);
-      if (!isLong && state.calls.length < maxCalls) return [next, told, { type: 'run', call }];
-      const message = isLong
-        ? `the call is longer than ${maxCallLength} characters`
-        : `more than ${maxCalls} functions run at once`;
-      const [refused, ...sent] = answered(wire, next, running, context, failure(message));
-      return [refused, told, ...sent, { type: 'warning', message, code: 'overflow', recoverable: true }];
-    }
+    case 'call':
+      return calling(wire, state, effect, context);
     case 'called': {
       const { id, name, content } = effect;
       const running = state.calls.find(
@@ -248,24 +229,42 @@ function apply<C, S>(
       return running ? ended(state, running, now, { type: 'cancelled' }) : [state];
     }
     case 'acknowledged':
-    case 'refused': {
-      const { acknowledgement } = effect;
-      const settled = state.waiting.find((each) => !each.isInOpening && each.acknowledgement === acknowledgement);
-      const problem = effect.type === 'refused' ? effect : undefined;
-      if (!settled) return [state, ...(problem ? [{ ...problem, type: 'failure' } as const] : [])];
-      const { id } = settled;
-      const waiting = state.waiting.filter((each) => each !== settled);
-      return [
-        { ...state, waiting },
-        { type: 'settled', id, ...(problem && { problem }) },
-      ];
-    }
+    case 'refused':
+      return settled(state, effect);
     case 'unanswered':
       // What waits for the next connection is still to be asked.
       return state.isOpened ? [state, tell('unanswered', unanswered(wire.name, state.calls))] : [state];
     default:
       return [state, effect];
   }
+}
+
+/** The service calls a function, perhaps for the second time. */
+function calling<C, S>(
+  wire: AgentWire<C, S>,
+  state: Dialogue<S>,
+  { call, extras = {} }: Extract<AgentEffect, { type: 'call' }>,
+  context: AgentContext<C>,
+): DialogueStep<S> {
+  if (state.callIds.includes(call.id)) return [state];
+  const callIds = [...state.callIds, call.id].slice(-maxCallIds);
+  const earlier = state.ends.find(({ id }) => id === call.id);
+  if (earlier) {
+    const known = { ...state, callIds };
+    return call.clientSide
+      ? enacted(wire, known, wire.result(state.wire, call, earlier.outcome, extras), context)
+      : [known];
+  }
+  const running = { call, extras, startedAt: context.now };
+  const isLong = call.id.length + call.name.length + call.argsText.length > maxCallLength;
+  const next = { ...state, calls: [...state.calls, running], callIds: isLong ? state.callIds : callIds };
+  const told = tell('functionCalls', call);
+  if (!isLong && state.calls.length < maxCalls) return [next, told, { type: 'run', call }];
+  const message = isLong
+    ? `the call is longer than ${maxCallLength} characters`
+    : `more than ${maxCalls} functions run at once`;
+  const [refused, ...sent] = answered(wire, next, running, context, failure(message));
+  return [refused, told, ...sent, { type: 'warning', message, code: 'overflow', recoverable: true }];
 }
 
 /** The name of the current reply. */
