@@ -5,7 +5,8 @@ export { configProblem, type ConfigRule, type ConfigRules, type RulesOf, type Wi
 export { remoteRules } from './core/remote-rules.ts';
 export { messageOf } from './core/errors.ts';
 export { missingPackage } from './core/optional-peer.ts';
-export { redact, redactUrl } from './core/redact.ts';
+export { redact } from './core/redact.ts';
+export { redactUrl } from './core/redact-url.ts';
 export type { Query, SocketCredentials, TransportOptions } from './core/remote-provider.ts';
 export type { RetiringModel } from './core/retirement.ts';
 export { wireParameters } from './core/wire-parameters.ts';

@@ -1,15 +1,7 @@
 import fc from 'fast-check';
-import {
-  asArray,
-  asBoolean,
-  ownEntry,
-  asNumber,
-  asObject,
-  asObjects,
-  asString,
-  wireWord,
-} from '../../lib/core/guard.ts';
+import { asArray, asBoolean, asNumber, asObject, asObjects, asString, wireWord } from '../../lib/core/guard.ts';
 import { oncePerKind } from '../../lib/core/application-code.ts';
+import { ownEntry } from '../../lib/core/own-entry.ts';
 import { parseJsonObject } from '../../lib/core/parse-json.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);

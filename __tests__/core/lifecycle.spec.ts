@@ -148,6 +148,17 @@ describe('the lifecycle under fire', () => {
     expect(provider.isReady()).toBe(false);
   });
 
+  it('ends disposed when the hook itself calls dispose() at once', async () => {
+    const provider = new Hooked({});
+    provider.initializeHook = () => {
+      void provider.dispose();
+      return Promise.resolve();
+    };
+    await expect(provider.initialize()).rejects.toMatchObject({ code: 'aborted' });
+    await provider.dispose();
+    expect(provider.isReady()).toBe(false);
+  });
+
   it('releases what a hook takes that succeeds too late', async () => {
     const provider = new Hooked({});
     const { promise, resolve } = deferred();

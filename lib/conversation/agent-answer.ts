@@ -22,7 +22,7 @@ import {
 } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
 import { messageOf, VoiceError } from '../core/errors.ts';
-import { ownEntry } from '../core/guard.ts';
+import { ownEntry } from '../core/own-entry.ts';
 import type { AgentFunctionEnd, AgentProvider, OutputProvider, ProviderRole } from '../core/roles.ts';
 import { fromInput } from '../stream/bridge.ts';
 import { merge } from '../stream/merge.ts';

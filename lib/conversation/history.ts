@@ -1,9 +1,10 @@
 import { Subject, type Observable } from 'rxjs';
 import { once, publicStream } from '../core/application-code.ts';
 import { messageOf, VoiceError } from '../core/errors.ts';
-import { asObject, asString, ownEntry } from '../core/guard.ts';
+import { asObject, asString } from '../core/guard.ts';
 import { imageUrl } from '../core/image-url.ts';
 import type { Message, MessageImage, ToolCall } from '../core/messages.ts';
+import { ownEntry } from '../core/own-entry.ts';
 import { joinWords } from '../text/words.ts';
 
 /** When, in which turn, by whom and in which language something was said, where known. */

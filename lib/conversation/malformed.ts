@@ -1,7 +1,8 @@
 import { filter, type MonoTypeOperatorFunction } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
-import { asArray, asNumber, asObject, asString, ownEntry, type WireObject } from '../core/guard.ts';
+import { asArray, asNumber, asObject, asString, type WireObject } from '../core/guard.ts';
 import { oncePerKind } from '../core/application-code.ts';
+import { ownEntry } from '../core/own-entry.ts';
 import type { ProviderRole } from '../core/roles.ts';
 
 /** The kinds of values that providers emit, and the application: both can emit anything. */

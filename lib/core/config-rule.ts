@@ -1,4 +1,3 @@
-import { asObject } from './guard.ts';
 import { misspeltKey } from './misspelt-key.ts';
 import type { Query } from './remote-provider.ts';
 
@@ -114,7 +113,7 @@ function strayKey(given: object, rules: readonly string[], group: string = ''): 
   for (const member of members.filter((each) => !keys.includes(each))) {
     const inner = rules.filter((each) => each.startsWith(`${group}${member}.`));
     for (const value of [Reflect.get(given, member)].flat()) {
-      const problem = strayKey(asObject(value) ?? {}, inner, `${group}${member}.`);
+      const problem = isObject(value) ? strayKey(value, inner, `${group}${member}.`) : undefined;
       if (problem) return problem;
     }
   }
@@ -129,8 +128,9 @@ export function unknownValue(key: string, value: unknown, known: readonly (strin
 const valueAt = (config: object, key: string): unknown => key.split('.').reduce<unknown>(member, config);
 
 /** The value of an object's key; `undefined` of anything else. */
-export const member = (value: unknown, key: string): unknown =>
-  typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
+export const member = (value: unknown, key: string): unknown => (isObject(value) ? Reflect.get(value, key) : undefined);
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 // JSON has no NaN and no Infinity.
 const quoted = (value: unknown): string =>

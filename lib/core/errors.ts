@@ -89,19 +89,13 @@ export class VoiceError extends Error {
 /** Thrown by `initialize()`: its message names the provider, its `cause` is the original error. */
 export class ProviderInitializationError extends VoiceError {
   constructor(provider: string, cause: unknown, message: string = messageOf(cause)) {
-    const inner = VoiceError.is(cause) ? cause : undefined;
+    const inner: Partial<VoiceError> = VoiceError.is(cause) ? cause : {};
+    const { code = 'initialization', recoverable, status, retryAfterMs, requestId } = inner;
     const name = `${provider}: `;
     // Name the provider only once.
     const reason = message.startsWith(name) ? message.slice(name.length) : message;
-    super(`${provider} could not be initialized: ${reason}`, {
-      code: inner?.code ?? 'initialization',
-      recoverable: inner?.recoverable,
-      status: inner?.status,
-      retryAfterMs: inner?.retryAfterMs,
-      requestId: inner?.requestId,
-      provider,
-      cause,
-    });
+    const options = { code, recoverable, status, retryAfterMs, requestId, provider, cause };
+    super(`${provider} could not be initialized: ${reason}`, options);
     this.name = 'ProviderInitializationError';
   }
 }

@@ -35,11 +35,6 @@ export function asBoolean(value: unknown): boolean | undefined {
   return typeof value === 'boolean' ? value : undefined;
 }
 
-/** A table's own entry: a key such as `constructor` from a wire finds nothing. */
-export function ownEntry<T>(table: Readonly<Record<string, T>>, key: string | undefined): T | undefined {
-  return key !== undefined && Object.hasOwn(table, key) ? table[key] : undefined;
-}
-
 /** A short identifier from a wire, such as an error code, safe to show: anything longer could quote someone. */
 export function wireWord(value: unknown): string {
   return /^[\w.-]{1,64}$/.exec(typeof value === 'number' ? String(value) : (asString(value) ?? ''))?.[0] ?? 'an error';

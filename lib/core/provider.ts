@@ -35,12 +35,10 @@ export abstract class Provider<C extends object> implements ProviderContract, As
    * object.
    */
   #handedOut: WeakMap<Observable<unknown>, Observable<unknown>> | undefined;
-  #adviseOnce: ((sentence: string) => void) | undefined;
+  readonly #adviseOnce = oncePerKind((sentence) => this.logger.warn(`${this.name}: ${sentence}`));
   /** Logs a warning about the configuration, once, as soon as the provider is initialized. */
   protected readonly advise = (sentence: string): void => {
-    if (this.#state$.value === 'uninitialized') return;
-    this.#adviseOnce ??= oncePerKind((advice) => this.logger.warn(`${this.name}: ${advice}`));
-    this.#adviseOnce(sentence);
+    if (this.#state$.value !== 'uninitialized') this.#adviseOnce(sentence);
   };
   #logger: Logger | undefined;
   #starting: Run | undefined;
@@ -236,11 +234,8 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     await this.#stopping?.catch(() => undefined);
     this.#state$.next('initializing');
     try {
-      await runUnlessAborted(
-        signal,
-        () => this.onInitialize(signal),
-        () => this.onDispose(),
-      );
+      signal.throwIfAborted();
+      await Promise.race([aborted(signal), this.#run(signal)]);
       this.#state$.next('ready');
     } catch (cause) {
       if (!signal.aborted) this.#state$.next('uninitialized');
@@ -249,6 +244,12 @@ export abstract class Provider<C extends object> implements ProviderContract, As
         VoiceError.is(cause) && cause.name === 'ProviderInitializationError' && cause.provider === this.name;
       throw isSaid ? cause : new ProviderInitializationError(this.name, cause);
     }
+  }
+
+  /** Runs the hook, and cleans up after it if it succeeds although the signal has aborted. */
+  async #run(signal: AbortSignal): Promise<void> {
+    await this.onInitialize(signal);
+    if (signal.aborted) await this.onDispose();
   }
 
   async #stop(): Promise<void> {
@@ -265,28 +266,9 @@ export abstract class Provider<C extends object> implements ProviderContract, As
   }
 }
 
-/** Runs a hook; rejects as soon as the signal aborts, and cleans up if the hook succeeds afterwards. */
-function runUnlessAborted(
-  signal: AbortSignal,
-  hook: () => Promise<void> | void,
-  cleanUp: () => Promise<void> | void,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(VoiceError.from(signal.reason));
-    if (signal.aborted) {
-      onAbort();
-      return;
-    }
-    signal.addEventListener('abort', onAbort, { once: true });
-    Promise.resolve()
-      .then(hook)
-      .then(async () => {
-        if (signal.aborted) await cleanUp();
-        resolve();
-      })
-      .catch(reject)
-      .finally(() => {
-        signal.removeEventListener('abort', onAbort);
-      });
+/** Rejects as soon as the signal aborts. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(VoiceError.from(signal.reason)));
   });
 }

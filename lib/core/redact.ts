@@ -31,13 +31,3 @@ export function redact(text: string, secrets: readonly string[] = []): string {
   }
   return safe.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ');
 }
-
-/** A URL for a log or an error: without credentials, query and fragment. */
-export function redactUrl(url: string | URL): string {
-  try {
-    const { protocol, host, pathname } = typeof url === 'string' ? new URL(url) : url;
-    return `${protocol}//${host}${pathname}`;
-  } catch {
-    return redact(String(url).split(/[?#]/, 1)[0] ?? '');
-  }
-}

@@ -1,6 +1,5 @@
 import type { SchedulerLike } from 'rxjs';
 import { ProviderInitializationError, type VoiceError } from './errors.ts';
-import { asString } from './guard.ts';
 import type { Logger } from './logger.ts';
 import { Provider } from './provider.ts';
 import { redact } from './redact.ts';
@@ -271,12 +270,14 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
       readonly retiring?: readonly RetiringModel[] | undefined;
       readonly rules?: Readonly<Record<string, { readonly default?: unknown }>>;
     },
-    model: string | undefined = asString(Reflect.get(this.config, 'model') ?? wire.rules?.['model']?.default),
+    model?: string,
   ): void {
-    const { retiring } = wire;
+    const { retiring, rules } = wire;
+    const used: unknown = model ?? Reflect.get(this.config, 'model') ?? rules?.['model']?.default;
+    if (typeof used !== 'string') return;
     // Most models are like none of them; a row may end with `*`.
-    const isLike = retiring?.some((row) => model?.includes(row.model.slice(0, -1)));
-    if (isLike) this.#warn(({ retiringOf }) => retiringOf(model, retiring));
+    const isLike = retiring?.some((row) => used.includes(row.model.slice(0, -1)));
+    if (isLike) this.#warn(({ retiringOf }) => retiringOf(used, retiring));
   }
 
   /** Masks this provider's credentials in a text. */
@@ -337,7 +338,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
 
 function appendQuery(url: URL, query: Query): void {
   for (const [key, value] of Object.entries(query)) {
-    for (const each of Array.isArray(value) ? (value as readonly (string | number)[]) : [value]) {
+    for (const each of [value].flat()) {
       if (each !== undefined) url.searchParams.append(key, String(each));
     }
   }

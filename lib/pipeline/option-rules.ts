@@ -1,7 +1,8 @@
 import { isObservable } from 'rxjs';
 import { configProblem, unknownKey, type ConfigRule, type ConfigRules } from '../core/config-rule.ts';
 import { messageOf } from '../core/errors.ts';
-import { asObject, ownEntry } from '../core/guard.ts';
+import { asObject } from '../core/guard.ts';
+import { ownEntry } from '../core/own-entry.ts';
 import type { ProviderRole } from '../core/roles.ts';
 import { parametersOf } from '../core/standard-schema.ts';
 import type { Tool } from '../core/tools.ts';

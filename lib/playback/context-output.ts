@@ -1,17 +1,7 @@
-import {
-  asyncScheduler,
-  defer,
-  Subject,
-  Subscription,
-  tap,
-  type Observable,
-  type ObservableInput,
-  type SchedulerLike,
-} from 'rxjs';
+import { defer, Subject, Subscription, type Observable, type ObservableInput, type SchedulerLike } from 'rxjs';
 import type { AudioChunk, AudioFormat } from '../audio/types.ts';
-import { closeContext, keepRunning, openContext } from './audio-context.ts';
+import { closeContext, openContext } from './audio-context.ts';
 import type { ContextPlayer } from './context-player.ts';
-import { playbackProcessor } from './processors.ts';
 import { VoiceError } from '../core/errors.ts';
 import { OnDemand } from '../core/on-demand.ts';
 import { Provider } from '../core/provider.ts';
@@ -139,24 +129,9 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
       const gain = new GainNode(context);
       await this.connect(context, gain);
       signal?.throwIfAborted();
-      const node = new AudioWorkletNode(context, playbackProcessor, {
-        numberOfInputs: 0,
-        outputChannelCount: [channels],
-      });
-      node.connect(gain);
       this.#opened.unsubscribe();
-      this.#opened = new Subscription(() => {
-        node.port.postMessage({ type: 'close' });
-        node.port.close();
-        closeContext(context);
-      });
-      this.#opened.add(
-        keepRunning(context, config.scheduler ?? asyncScheduler)
-          .pipe(tap((event) => this.tell(event)))
-          .subscribe(),
-      );
       this.#gain = gain;
-      player.attach({ context, node, gain, channels });
+      this.#opened = player.open(context, gain, channels);
     } catch (error) {
       closeContext(context);
       throw error;
@@ -177,6 +152,7 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
       ...{ provider: name, playback$: this.#playback$, scheduler: config.scheduler },
       onBegin: () => this.#complain(),
       onFrozen: () => this.#reopen(),
+      onDevice: (event) => this.tell(event),
     });
     this.#player.setVolume(this.#volume);
     return this.#player;

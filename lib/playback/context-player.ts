@@ -1,9 +1,9 @@
-import type { Subject } from 'rxjs';
+import type { Subject, Subscription } from 'rxjs';
 import type { PlaybackEvent } from '../core/roles.ts';
 import { OnDemand } from '../core/on-demand.ts';
 import { decodeAudio, type OpenFile } from './decode-audio.ts';
 import { Player } from './player.ts';
-import { WorkletLine, type PlaybackWorklet, type WorkletLineOptions } from './worklet-line.ts';
+import { WorkletLine, type WorkletLineOptions } from './worklet-line.ts';
 
 /** Options of a {@link ContextPlayer}. */
 export interface ContextPlayerOptions extends WorkletLineOptions {
@@ -31,8 +31,8 @@ export class ContextPlayer extends Player {
     return this.#line.context;
   }
 
-  /** Switches to this worklet; what is playing continues there. */
-  attach(worklet: PlaybackWorklet): void {
-    this.#line.attach(worklet);
+  /** Switches to this context; what is playing continues there. See `WorkletLine.open`. */
+  open(context: AudioContext, gain: GainNode, channels: number): Subscription {
+    return this.#line.open(context, gain, channels);
   }
 }

@@ -1,10 +1,15 @@
+import { ignoreElements, tap, type Observable, type SchedulerLike } from 'rxjs';
 import { durationMs } from '../audio/formats.ts';
 import { FrameSplitter } from '../audio/frame-splitter.ts';
 import { Resampler } from '../audio/resampler.ts';
 import { int16Bytes, toInt16 } from '../audio/samples.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
+import type { DeviceEvent } from '../core/roles.ts';
+import { merge } from '../stream/merge.ts';
+import { keepRunning } from './keep-running.ts';
 import { capturedFormat } from './media-track.ts';
 import { captureProcessor } from './processors.ts';
+import { resource } from './resource.ts';
 
 /** Length of a captured frame, in milliseconds. */
 const frameMs = 20;
@@ -17,6 +22,25 @@ export interface TrackCaptureOptions {
   readonly sampleRate: number;
   /** Called with each frame: linear16, mono; `timestamp` is its offset in all that was captured. */
   readonly onChunk: (chunk: AudioChunk) => void;
+}
+
+/** Options of {@link openCapture}. */
+export interface OpenCaptureOptions extends TrackCaptureOptions {
+  /** Called when the browser stops the context, and when it lets it run again. */
+  readonly onDevice: (event: DeviceEvent) => void;
+  /** The clock. Default: RxJS's asyncScheduler. */
+  readonly scheduler: SchedulerLike | undefined;
+}
+
+/** A capture, whose context is kept running meanwhile; unsubscribing closes it. Cold; never completes. */
+export function openCapture({ onDevice, scheduler, ...options }: OpenCaptureOptions): Observable<TrackCapture> {
+  return merge(
+    keepRunning(options.context, scheduler).pipe(tap(onDevice), ignoreElements()),
+    resource(
+      () => Promise.resolve(new TrackCapture(options)),
+      (capture) => capture.close(),
+    ),
+  );
 }
 
 /** How long a track may deliver nothing before silence is filled in, in milliseconds. */

@@ -2,7 +2,11 @@ import { asyncScheduler, filter, interval, map, Subscription, tap, type Schedule
 import { frameBytes } from '../audio/formats.ts';
 import { float32View } from '../audio/samples.ts';
 import type { AudioMetadata } from '../audio/types.ts';
+import type { DeviceEvent } from '../core/roles.ts';
+import { closeContext } from './audio-context.ts';
+import { keepRunning } from './keep-running.ts';
 import type { LinePlay, PlaybackLine } from './line.ts';
+import { playbackProcessor } from './processors.ts';
 
 /** Reports of the playback worklet. Frames count from the start of the context (`at`) and of the play (`played`). */
 interface WorkletReport {
@@ -14,7 +18,7 @@ interface WorkletReport {
 }
 
 /** A context with a playback worklet. */
-export interface PlaybackWorklet {
+interface PlaybackWorklet {
   readonly context: AudioContext;
   readonly node: AudioWorkletNode;
   /** The volume node. */
@@ -29,6 +33,8 @@ export interface WorkletLineOptions {
   readonly onBegin: () => void;
   /** Called when the context claims to run but its clock stands still. */
   readonly onFrozen: () => void;
+  /** Called when the browser stops the context, and when it lets it run again. */
+  readonly onDevice: (event: DeviceEvent) => void;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike | undefined;
 }
@@ -105,8 +111,30 @@ export class WorkletLine implements PlaybackLine {
     return { encoding: 'linear32', sampleRate, channels: Math.min(channels, most), bitDepth: 32 };
   }
 
-  /** Switches to this worklet; what is playing continues there, from the first unheard frame. */
-  attach(worklet: PlaybackWorklet): void {
+  /**
+   * Switches to this context and keeps it running; what is playing continues there, from the first unheard frame.
+   *
+   * @param gain - Its volume node, connected to where the audio goes.
+   * @returns What closes the context.
+   */
+  open(context: AudioContext, gain: GainNode, channels: number): Subscription {
+    const { onDevice, scheduler } = this.#options;
+    const node = new AudioWorkletNode(context, playbackProcessor, {
+      numberOfInputs: 0,
+      outputChannelCount: [channels],
+    });
+    node.connect(gain);
+    const opened = new Subscription(() => {
+      node.port.postMessage({ type: 'close' });
+      node.port.close();
+      closeContext(context);
+    });
+    opened.add(keepRunning(context, scheduler).pipe(tap(onDevice)).subscribe());
+    this.#attach({ context, node, gain, channels });
+    return opened;
+  }
+
+  #attach(worklet: PlaybackWorklet): void {
     const heard = this.#framesHeard();
     this.#worklet = worklet;
     worklet.gain.gain.value = this.#volume;

@@ -1,4 +1,5 @@
-import { asObject, asString, ownEntry, type WireObject } from '../core/guard.ts';
+import { asObject, asString, type WireObject } from '../core/guard.ts';
+import { ownEntry } from '../core/own-entry.ts';
 import type { VoiceEvent, VoiceEventType } from '../conversation/events.ts';
 
 /** Suffixes of fields that are not text: a number, a boolean, an object or an array. */

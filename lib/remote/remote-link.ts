@@ -1,6 +1,6 @@
 import { defer, Observable, tap, type SchedulerLike } from 'rxjs';
 import { VoiceError, type VoiceErrorCode } from '../core/errors.ts';
-import { ownEntry } from '../core/guard.ts';
+import { ownEntry } from '../core/own-entry.ts';
 import { isRecoverable } from '../stream/backoff.ts';
 import { keepRetrying } from '../stream/keep-retrying.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';

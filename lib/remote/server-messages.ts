@@ -1,4 +1,5 @@
-import { asBoolean, asNumber, asObject, asString, ownEntry, type WireObject } from '../core/guard.ts';
+import { asBoolean, asNumber, asObject, asString, type WireObject } from '../core/guard.ts';
+import { ownEntry } from '../core/own-entry.ts';
 import { parseJsonObject } from '../core/parse-json.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 import {

@@ -1,10 +1,9 @@
-import { Subject, Subscription, tap, type Observable, type SchedulerLike } from 'rxjs';
+import { Subject, Subscription, type Observable, type SchedulerLike } from 'rxjs';
 import { ByteQueue } from '../audio/byte-queue.ts';
 import type { AudioMetadata } from '../audio/types.ts';
 import type { DeviceEvent } from '../core/roles.ts';
-import { closeContext, keepRunning, openContext } from '../playback/audio-context.ts';
+import { closeContext, openContext } from '../playback/audio-context.ts';
 import type { LinePlay } from '../playback/line.ts';
-import { playbackProcessor } from '../playback/processors.ts';
 import { WorkletLine } from '../playback/worklet-line.ts';
 
 /** Plays a server's audio. Positions are in sample frames from the beginning of the play. */
@@ -46,7 +45,6 @@ export class PageSpeaker implements RemoteSpeaker {
   readonly #device$ = new Subject<DeviceEvent>();
   readonly device$: Observable<DeviceEvent> = this.#device$.asObservable();
   readonly #workletUrl: string | undefined;
-  readonly #scheduler: SchedulerLike;
   readonly #line: WorkletLine;
   #opened = new Subscription();
   #isClosed = false;
@@ -56,10 +54,10 @@ export class PageSpeaker implements RemoteSpeaker {
 
   constructor(workletUrl: string | undefined, scheduler: SchedulerLike) {
     this.#workletUrl = workletUrl;
-    this.#scheduler = scheduler;
     this.#line = new WorkletLine({
       onBegin: () => undefined,
       onFrozen: () => void this.open(this.#sampleRate).catch(() => undefined),
+      onDevice: (event) => this.#device$.next(event),
       scheduler,
     });
   }
@@ -81,17 +79,9 @@ export class PageSpeaker implements RemoteSpeaker {
       return;
     }
     const gain = new GainNode(context);
-    const node = new AudioWorkletNode(context, playbackProcessor, { numberOfInputs: 0, outputChannelCount: [1] });
-    node.connect(gain).connect(context.destination);
+    gain.connect(context.destination);
     this.#opened.unsubscribe();
-    this.#opened = new Subscription(() => {
-      node.port.postMessage({ type: 'close' });
-      node.port.close();
-      closeContext(context);
-    });
-    const events$ = keepRunning(context, this.#scheduler).pipe(tap((event) => this.#device$.next(event)));
-    this.#opened.add(events$.subscribe());
-    this.#line.attach({ context, node, gain, channels: 1 });
+    this.#opened = this.#line.open(context, gain, 1);
   }
 
   begin(from: number, paused: boolean): void {

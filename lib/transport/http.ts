@@ -15,7 +15,8 @@ import {
 import { ByteQueue } from '../audio/byte-queue.ts';
 import { messageOf, VoiceError, type VoiceErrorOptions } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
-import { redact as redactText, redactUrl } from '../core/redact.ts';
+import { redactUrl } from '../core/redact-url.ts';
+import { redact as redactText } from '../core/redact.ts';
 import type { HttpExchange, HttpExchangeEvent } from './http-exchange.ts';
 import { exchangeBy } from './http-fetch.ts';
 import { statusError, type HttpErrorOf, type HttpResponse } from './http-error.ts';

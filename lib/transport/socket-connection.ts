@@ -1,7 +1,8 @@
 import { failRefused, openSocket as runtimeSocket } from '#websocket';
 import { asyncScheduler, catchError, concat, defer, EMPTY, from, Observable, switchMap, throwError } from 'rxjs';
 import { messageOf, VoiceError, type VoiceErrorOptions } from '../core/errors.ts';
-import { redact as redactText, redactUrl } from '../core/redact.ts';
+import { redactUrl } from '../core/redact-url.ts';
+import { redact as redactText } from '../core/redact.ts';
 import { eachEffect, fold, takeStep, type Machine, type Step } from '../stream/fold.ts';
 import type { ReconnectingSocketOptions } from './reconnecting-socket-options.ts';
 import { openWith } from './websocket-browser.ts';

@@ -1,7 +1,7 @@
 import type { AudioEncoding, AudioMetadata } from '../../audio/types.ts';
 import { unknownValue, type ConfigRules } from '../../core/config-rule.ts';
-import { ownEntry } from '../../core/guard.ts';
 import type { ToolDefinition } from '../../core/messages.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import type { AgentText } from '../../core/roles.ts';
 import type { AgentConfig } from './agent-wire.ts';
 

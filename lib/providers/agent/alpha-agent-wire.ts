@@ -1,5 +1,6 @@
 import type { VoiceErrorCode } from '../../core/errors.ts';
-import { asNumber, asObject, asObjects, asString, ownEntry, wireWord, type WireObject } from '../../core/guard.ts';
+import { asNumber, asObject, asObjects, asString, wireWord, type WireObject } from '../../core/guard.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import { parseJsonObject } from '../../core/parse-json.ts';
 import type { AgentLatency } from '../../core/roles.ts';
 import {

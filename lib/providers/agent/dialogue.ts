@@ -1,5 +1,6 @@
 import { durationMs } from '../../audio/formats.ts';
-import { asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import { asString, type WireObject } from '../../core/guard.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import { parseJsonObject } from '../../core/parse-json.ts';
 import type { AgentHeard, AgentText, TranscriptionResult } from '../../core/roles.ts';
 import type { SocketData } from '../../transport/reconnecting-socket.ts';

@@ -1,5 +1,6 @@
 import type { VoiceErrorCode } from '../../core/errors.ts';
-import { ownEntry, type WireObject } from '../../core/guard.ts';
+import type { WireObject } from '../../core/guard.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import type { AgentText } from '../../core/roles.ts';
 import { primaryLanguage } from '../../core/wire-names.ts';
 import type { AgentContext, AgentProblem } from './agent-wire.ts';

@@ -1,6 +1,6 @@
 import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRules } from '../../core/config-rule.ts';
-import { ownEntry } from '../../core/guard.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import type { Credential } from '../../core/remote-provider.ts';
 import type { AgentText } from '../../core/roles.ts';
 import type { AgentConfig } from './agent-wire.ts';

@@ -25,7 +25,7 @@ import { trackEvents$ } from '../../playback/media-track.ts';
 import type { TrackCapture } from '../../playback/track-capture.ts';
 import { misspeltKey } from '../../core/misspelt-key.ts';
 import { messageOf, type VoiceError, type VoiceErrorCode } from '../../core/errors.ts';
-import { ownEntry } from '../../core/guard.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import type { ConnectionEvent } from '../../core/roles.ts';
 import { merge } from '../../stream/merge.ts';
 import { TrackInput, type TrackInputConfig } from './track-input.ts';

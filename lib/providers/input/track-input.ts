@@ -1,22 +1,15 @@
-import { Subject, Subscription, ignoreElements, switchMap, tap, type Observable, type SchedulerLike } from 'rxjs';
+import { defer, Subject, Subscription, switchMap, type Observable, type SchedulerLike } from 'rxjs';
 import { canResample } from '../../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
-import {
-  closeContext,
-  keepRunning,
-  openContext,
-  prepareContext,
-  type ContextOptions,
-} from '../../playback/audio-context.ts';
+import { closeContext, openContext, prepareContext, type ContextOptions } from '../../playback/audio-context.ts';
 import { resource } from '../../playback/resource.ts';
 import { capturedFormat } from '../../playback/media-track.ts';
-import type { TrackCapture } from '../../playback/track-capture.ts';
+import type * as CaptureCode from '../../playback/track-capture.ts';
 import { VoiceError } from '../../core/errors.ts';
 import { OnDemand } from '../../core/on-demand.ts';
 import { Provider } from '../../core/provider.ts';
 import type { DeviceEvent, InputProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
 import { Capture } from '../../playback/capture.ts';
-import { merge } from '../../stream/merge.ts';
 
 /** Configuration of every input that captures a browser's media track. */
 export interface TrackInputConfig {
@@ -86,7 +79,7 @@ export abstract class TrackInput<C extends TrackInputConfig> extends Provider<C>
   }
 
   /** Feeds tracks to the capture while subscribed; emits when one is being captured. */
-  protected abstract tracks$(capture: TrackCapture): Observable<unknown>;
+  protected abstract tracks$(capture: CaptureCode.TrackCapture): Observable<unknown>;
 
   /** Called with each frame before it is delivered. */
   protected onChunk(_chunk: AudioChunk): void {}
@@ -143,36 +136,26 @@ export abstract class TrackInput<C extends TrackInputConfig> extends Provider<C>
   }
 
   #captured$(): Observable<unknown> {
-    const { scheduler } = this.config;
     const context$ = resource(() => openContext(this.#contextOptions), closeContext);
     return context$.pipe(
-      switchMap((context) => {
-        const running$ = keepRunning(context, scheduler).pipe(
-          tap((event) => this.tell(event)),
-          ignoreElements(),
-        );
-        const capture$ = resource(
-          () => this.#openCapture(context),
-          (capture) => capture.close(),
-        );
-        return merge(running$, capture$.pipe(switchMap((capture) => this.tracks$(capture))));
-      }),
+      switchMap((context) => this.#capture$(context)),
+      switchMap((capture) => this.tracks$(capture)),
     );
   }
 
-  #loadCapture(): Promise<{ TrackCapture: typeof TrackCapture }> {
+  #loadCapture(): Promise<typeof CaptureCode> {
     return new OnDemand(this.name, () => import('../../playback/track-capture.ts')).load();
   }
 
-  async #openCapture(context: AudioContext): Promise<TrackCapture> {
-    const { TrackCapture } = await this.#loadCapture();
-    return new TrackCapture({
-      context,
-      sampleRate: this.sampleRate,
-      onChunk: (chunk) => {
+  #capture$(context: AudioContext): Observable<CaptureCode.TrackCapture> {
+    const options = {
+      ...{ context, sampleRate: this.sampleRate, scheduler: this.config.scheduler },
+      onChunk: (chunk: AudioChunk): void => {
         this.onChunk(chunk);
         this.#capture.push(chunk);
       },
-    });
+      onDevice: (event: DeviceEvent): void => this.tell(event),
+    };
+    return defer(() => this.#loadCapture()).pipe(switchMap((code) => code.openCapture(options)));
   }
 }

@@ -1,5 +1,5 @@
 import { VoiceError, messageOf, type VoiceErrorCode } from '../../core/errors.ts';
-import { ownEntry } from '../../core/guard.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 
 /** Loads a model and generates answers: WebLLM's `MLCEngine`, or anything with its interface. */
 export interface BrowserEngine {

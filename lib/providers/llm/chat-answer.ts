@@ -1,6 +1,7 @@
-import { asArray, asNumber, asObject, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import { asArray, asNumber, asObject, asObjects, asString, type WireObject } from '../../core/guard.ts';
 import { parseJsonObject } from '../../core/parse-json.ts';
 import type { FinishReason, TokenUsage } from '../../core/messages.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import type { ServerSentEvent } from '../../transport/sse.ts';
 import type { AnswerContext, ModelStep, ModelWire } from './model-wire.ts';
 import { addFragments, callsInText, type PartialCall, wholeCalls } from './tool-calls.ts';

@@ -1,9 +1,10 @@
 import { asyncScheduler, mergeMap, Observable, type SchedulerLike, Subject, tap } from 'rxjs';
 import { messageOf, VoiceError, type VoiceErrorCode } from '../../core/errors.ts';
-import { asNumber, asObject, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import { asNumber, asObject, asObjects, asString, type WireObject } from '../../core/guard.ts';
 import { oncePerKind } from '../../core/application-code.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { FinishReason, GenerateOptions, LLMEvent, Message, TokenUsage } from '../../core/messages.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import { redact } from '../../core/redact.ts';
 import type { ConnectionEvent, LLMProvider } from '../../core/roles.ts';
 import { fromStream } from '../../stream/bridge.ts';

@@ -1,6 +1,7 @@
-import { asNumber, asObject, asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import { asNumber, asObject, asString, type WireObject } from '../../core/guard.ts';
 import { parseJsonObject } from '../../core/parse-json.ts';
 import type { FinishReason, LLMEvent, TokenUsage } from '../../core/messages.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import type { ServerSentEvent } from '../../transport/sse.ts';
 import type { ModelStep } from './model-wire.ts';
 import { parseArgs } from './tool-calls.ts';

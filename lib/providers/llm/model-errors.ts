@@ -1,4 +1,4 @@
-import { ownEntry } from '../../core/guard.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import type { HttpErrorFacts, HttpErrorOf } from '../../transport/http-error.ts';
 
 type Facts = Readonly<Record<string, HttpErrorFacts>>;

@@ -1,8 +1,9 @@
 import type { WireObject } from '../../core/guard.ts';
-import { asNumber, asObject, asObjects, asString, ownEntry } from '../../core/guard.ts';
+import { asNumber, asObject, asObjects, asString } from '../../core/guard.ts';
 import { parseJsonObject } from '../../core/parse-json.ts';
 import { imageUrl } from '../../core/image-url.ts';
 import type { FinishReason, GenerateOptions, Message, TokenUsage, ToolCall } from '../../core/messages.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import type { ServerSentEvent } from '../../transport/sse.ts';
 import { answerSchema } from './answer-schema.ts';
 import type { ChatConfig } from './chat-completions.ts';

@@ -1,7 +1,7 @@
 import { catchError, lastValueFrom, type MonoTypeOperatorFunction, type Observable, type SchedulerLike } from 'rxjs';
 import { VoiceError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
-import { redactUrl } from '../../core/redact.ts';
+import { redactUrl } from '../../core/redact-url.ts';
 import { httpRequest, readJson, readText, type HttpRequestHeaders, type HttpResponse } from '../../transport/http.ts';
 
 /** Configuration of every platform's REST API. */

@@ -16,9 +16,9 @@ import {
 } from 'rxjs';
 import type { AudioChunk } from '../../audio/types.ts';
 import type { DeviceEvent } from '../../core/roles.ts';
-import { closeContext, type ContextOptions, keepRunning, openContext } from '../../playback/audio-context.ts';
+import { closeContext, type ContextOptions, openContext } from '../../playback/audio-context.ts';
 import { resource } from '../../playback/resource.ts';
-import { TrackCapture } from '../../playback/track-capture.ts';
+import { openCapture } from '../../playback/track-capture.ts';
 import { merge } from '../../stream/merge.ts';
 import { listenTo } from './listenable.ts';
 import type { LocalAudioStreamLike, MeetingCallLike } from './meeting-call-packages.ts';
@@ -48,16 +48,8 @@ export function hearMeeting(call: MeetingCallLike, options: HearMeetingOptions):
     distinctUntilChanged(),
   );
   return resource(() => openContext(options), closeContext).pipe(
-    switchMap((context) => {
-      const capture$ = resource(
-        () => Promise.resolve(new TrackCapture({ context, sampleRate: hz, onChunk })),
-        (capture) => capture.close(),
-      );
-      return merge(
-        keepRunning(context, scheduler).pipe(tap(onDevice)),
-        capture$.pipe(switchMap((capture) => track$.pipe(tap((track) => capture.connect(track))))),
-      );
-    }),
+    switchMap((context) => openCapture({ context, sampleRate: hz, onChunk, onDevice, scheduler })),
+    switchMap((capture) => track$.pipe(tap((track) => capture.connect(track)))),
     ignoreElements(),
   );
 }

@@ -18,16 +18,10 @@ import type { MeetingPresence } from '../../core/calls.ts';
 import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';
 import { asObject, asString } from '../../core/guard.ts';
 import type { TransportOptions } from '../../core/remote-provider.ts';
-import {
-  closeContext,
-  keepRunning,
-  openContext,
-  prepareContext,
-  type ContextOptions,
-} from '../../playback/audio-context.ts';
+import { closeContext, openContext, prepareContext, type ContextOptions } from '../../playback/audio-context.ts';
 import { holdRemoteTrack } from '../../playback/media-track.ts';
 import { resource } from '../../playback/resource.ts';
-import { TrackCapture } from '../../playback/track-capture.ts';
+import { openCapture } from '../../playback/track-capture.ts';
 import { merge } from '../../stream/merge.ts';
 import { retryBackoff } from '../../stream/retry-backoff.ts';
 import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
@@ -99,40 +93,26 @@ export class MeetingSessionE {
 
   /** The meeting across as many connections as it takes, on one audio context. */
   connect$(connected: () => void): Observable<unknown> {
-    const { config, status$, warn } = this.#host;
+    const { config, sampleRate, status$, hear, warn } = this.#host;
     const { reconnect = true, scheduler = asyncScheduler } = config();
     const backoff = reconnect === false ? { maxTries: 0 } : reconnect === true ? {} : reconnect;
     const context$ = resource(() => openContext(this.#options), closeContext);
     return context$.pipe(
       switchMap((context) => {
-        const running$ = keepRunning(context, scheduler).pipe(
-          tap(({ type }) => type === 'suspended' && warn('audio until the user clicks on the page')),
-          ignoreElements(),
-        );
         const mix = new MediaStreamAudioDestinationNode(context, { channelCount: 1 });
-        const capture$ = resource(
-          () => Promise.resolve(this.#openCapture(context, mix)),
-          (capture) => capture.close(),
-        );
+        const capture$ = openCapture({
+          ...{ context, sampleRate, scheduler },
+          // The tracks are silent until then.
+          onChunk: (chunk) => status$.value === 'joined' && hear(chunk),
+          onDevice: ({ type }) => type === 'suspended' && warn('audio until the user clicks on the page'),
+        }).pipe(tap((capture) => capture.connect(mix.stream.getAudioTracks()[0])));
         const events$ = defer(() => this.#peer$()).pipe(
           tap((event) => this.#onEvent(event, context, mix, connected)),
           retryBackoff({ ...backoff, scheduler, onRetry: () => status$.next('waiting') }),
         );
-        return merge(running$, capture$.pipe(ignoreElements()), events$);
+        return merge(capture$.pipe(ignoreElements()), events$);
       }),
     );
-  }
-
-  #openCapture(context: AudioContext, mix: MediaStreamAudioDestinationNode): TrackCapture {
-    const { sampleRate, status$, hear } = this.#host;
-    const capture = new TrackCapture({
-      context,
-      sampleRate,
-      // The tracks are silent until then.
-      onChunk: (chunk) => status$.value === 'joined' && hear(chunk),
-    });
-    capture.connect(mix.stream.getAudioTracks()[0]);
-    return capture;
   }
 
   #peer$(): Observable<MeetingPeerEvent> {

@@ -14,7 +14,8 @@ import {
 import type { BackoffOptions } from '../../stream/backoff.ts';
 import type { MeetingPerson, MeetingPresence } from '../../core/calls.ts';
 import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';
-import { ownEntry, asNumber, asObject, asObjects, asString, type WireObject } from '../../core/guard.ts';
+import { asNumber, asObject, asObjects, asString, type WireObject } from '../../core/guard.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import { parseJsonObject } from '../../core/parse-json.ts';
 import type { TransportOptions } from '../../core/remote-provider.ts';
 import type { ConnectionEvent } from '../../core/roles.ts';

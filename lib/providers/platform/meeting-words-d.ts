@@ -1,5 +1,5 @@
 import type { VoiceErrorCode } from '../../core/errors.ts';
-import { ownEntry } from '../../core/guard.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 
 /** The platform's name for the state of a stream or session. */
 export type MeetingStreamState =

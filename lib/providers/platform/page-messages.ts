@@ -1,4 +1,5 @@
-import { asNumber, asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import { asNumber, asString, type WireObject } from '../../core/guard.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import { parseJsonObject } from '../../core/parse-json.ts';
 import {
   count,

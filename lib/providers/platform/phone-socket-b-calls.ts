@@ -1,7 +1,8 @@
 import { asyncScheduler } from 'rxjs';
 import { decodeBase64, encodeBase64 } from '../../core/base64.ts';
 import { VoiceError } from '../../core/errors.ts';
-import { asObject, asString, ownEntry } from '../../core/guard.ts';
+import { asObject, asString } from '../../core/guard.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import type { CallControl, CallState, CallStatus, CallStep, PlacedCall } from './call-control.ts';
 import { CallService, type CallServiceConfig } from './call-service.ts';
 import { bytesOf } from './hmac.ts';

@@ -1,6 +1,7 @@
 import { encodeBase64 } from '../../core/base64.ts';
 import { VoiceError } from '../../core/errors.ts';
-import { asObject, asString, ownEntry } from '../../core/guard.ts';
+import { asObject, asString } from '../../core/guard.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import type { Credential } from '../../core/remote-provider.ts';
 import type { CallControl, CallState, CallStatus, CallStep, PlacedCall } from './call-control.ts';
 import { CallService, type CallServiceConfig } from './call-service.ts';

@@ -1,6 +1,7 @@
 import type { ConfigRules } from '../../core/config-rule.ts';
-import { type WireObject, asArray, asNumber, asString, ownEntry, wireWord } from '../../core/guard.ts';
+import { type WireObject, asArray, asNumber, asString, wireWord } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import type { Query } from '../../core/remote-provider.ts';
 import type { SpeechEvent } from '../../core/roles.ts';
 import { wireParameters } from '../../core/wire-parameters.ts';

@@ -1,4 +1,5 @@
-import { type WireObject, asNumber, asObjects, asString, ownEntry } from '../../core/guard.ts';
+import { type WireObject, asNumber, asObjects, asString } from '../../core/guard.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import type { Query } from '../../core/remote-provider.ts';
 import { primaryLanguage } from '../../core/wire-names.ts';
 import { wireParameters } from '../../core/wire-parameters.ts';

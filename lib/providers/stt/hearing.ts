@@ -1,5 +1,6 @@
 import { durationMs, isPcmLike } from '../../audio/formats.ts';
-import { ownEntry, asString, type WireObject } from '../../core/guard.ts';
+import { asString, type WireObject } from '../../core/guard.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import { eachEffect, takeStep } from '../../stream/fold.ts';
 import type { SocketRequest } from '../../transport/reconnecting-socket.ts';
 import type { StreamingSTTConfig } from './streaming-stt-config.ts';

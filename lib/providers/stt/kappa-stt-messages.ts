@@ -1,7 +1,8 @@
 import { bytesPerSample, frameBytes, type PcmFormat } from '../../audio/formats.ts';
-import { ownEntry, type WireObject } from '../../core/guard.ts';
+import type { WireObject } from '../../core/guard.ts';
 import { parseJsonObject } from '../../core/parse-json.ts';
 import { hexUuid } from '../../core/hex.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import { utf8Of } from '../../core/utf8.ts';
 import type { SocketData } from '../../transport/reconnecting-socket.ts';
 

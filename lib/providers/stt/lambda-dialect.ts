@@ -1,4 +1,5 @@
-import { asNumber, asObject, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import { asNumber, asObject, asObjects, asString, type WireObject } from '../../core/guard.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import type { Query } from '../../core/remote-provider.ts';
 import { wireParameters } from '../../core/wire-parameters.ts';
 import { AwsSigner } from '../../transport/aws-signer.ts';

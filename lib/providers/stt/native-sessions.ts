@@ -13,7 +13,7 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import type { VoiceError, VoiceErrorCode } from '../../core/errors.ts';
-import { ownEntry } from '../../core/guard.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import type { TranscriptionResult } from '../../core/roles.ts';
 import {
   nativePhrases,

@@ -21,7 +21,7 @@ import type {
   ReconnectingSocketOptions,
 } from '../../transport/reconnecting-socket.ts';
 import { laterKeys, streamingRules, type StreamingSTTConfig } from './streaming-stt-config.ts';
-import { explained } from './stt-failure.ts';
+import type { Explained } from './stt-failure.ts';
 import type { STTHost, STTService } from './stt-service.ts';
 import type { LateSTTWire, STTDialect, STTFault, STTNote, STTWire } from './stt-wire.ts';
 import type { RunnerHost, WireRunner } from './wire-runner.ts';
@@ -197,7 +197,9 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
 
   /** Converts a fault of the service to an error. */
   protected failure(fault: STTFault): VoiceError {
-    const { text, ...options } = explained(fault, this.#dialect?.failures, (sentence) => this.redact(sentence));
+    // Only what listens hears of faults.
+    const explained: Explained = this.#runner?.explained(fault) ?? { text: 'it is not initialized', code: 'not_ready' };
+    const { text, ...options } = explained;
     const error = this.error(`${this.name}: ${text}`, options);
     const facts = this.#dialect?.factsOf?.(fault, error);
     const { message, code, status, cause } = error;

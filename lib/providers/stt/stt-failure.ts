@@ -1,13 +1,17 @@
 import type { VoiceErrorOptions } from '../../core/errors.ts';
-import { ownEntry, wireWord } from '../../core/guard.ts';
+import { wireWord } from '../../core/guard.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import { unknownFailure, type Failures, type STTFault } from './stt-wire.ts';
 
 /** A fault as text, and its kind of error. */
+export type Explained = { readonly text: string } & Omit<VoiceErrorOptions, 'provider'>;
+
+/** Explains a fault. */
 export function explained(
   fault: STTFault,
   failures: Failures = {},
   redact: (sentence: string) => string = (sentence) => sentence,
-): { text: string } & Omit<VoiceErrorOptions, 'provider'> {
+): Explained {
   if ('message' in fault) {
     const { message: text, ...options } = fault;
     return { text, ...options };

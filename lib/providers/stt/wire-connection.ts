@@ -1,8 +1,9 @@
 import { tap, type SchedulerLike } from 'rxjs';
 import type { VoiceError } from '../../core/errors.ts';
-import { asNumber, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import { asNumber, asObjects, asString, type WireObject } from '../../core/guard.ts';
 import { parseJsonObject } from '../../core/parse-json.ts';
 import { hexUuid } from '../../core/hex.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import type { ConnectionEvent, TranscribedWord } from '../../core/roles.ts';
 import type {
   SocketClose,

@@ -32,6 +32,7 @@ import { enactor } from './enact-hearing.ts';
 import { hear, silentHearing, type Hearing, type HearingEffect, type HearingInput } from './hearing.ts';
 import { disposeMs, sendAll, type Listening } from './listening.ts';
 import type { StreamingSTTConfig } from './streaming-stt-config.ts';
+import { explained, type Explained } from './stt-failure.ts';
 import type { STTContext, STTFault, STTNote, STTWire } from './stt-wire.ts';
 import { beginning, listen, liveContext, type Say, type WireHost } from './wire-connection.ts';
 
@@ -125,6 +126,11 @@ export class WireRunner<C extends StreamingSTTConfig, S> {
   /** The service's id of the session, if there is one. */
   get requestId(): string | undefined {
     return this.#hearing.requestId;
+  }
+
+  /** Explains a fault of the service. */
+  explained(fault: STTFault): Explained {
+    return explained(fault, this.#wire.failures, this.#host.transport().redact);
   }
 
   /** Drops queued audio, which has another format. */

@@ -1,6 +1,7 @@
 import type { AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRules } from '../../core/config-rule.ts';
-import { asNumber, asObject, asString, ownEntry, wireWord, type WireObject } from '../../core/guard.ts';
+import { asNumber, asObject, asString, wireWord, type WireObject } from '../../core/guard.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import type { TranscribedWord } from '../../core/roles.ts';
 import { wireParameters } from '../../core/wire-parameters.ts';
 import { nameOf } from './named-encodings.ts';

@@ -1,8 +1,9 @@
 import { bytesPerSample } from '../../audio/formats.ts';
 import type { AudioMetadata } from '../../audio/types.ts';
 import type { VoiceErrorOptions } from '../../core/errors.ts';
-import { asString, ownEntry, wireWord, type WireObject } from '../../core/guard.ts';
+import { asString, wireWord, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import { overSocket } from './sockets/over-socket.ts';
 import type { SocketWire } from './sockets/socket-wire.ts';
 import { RemoteTTS } from './remote-tts.ts';

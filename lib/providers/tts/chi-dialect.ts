@@ -1,7 +1,8 @@
 import { catchError, concatMap, EMPTY, mergeMap, type Observable, of } from 'rxjs';
 import { messageOf } from '../../core/errors.ts';
-import { asNumber, asObject, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import { asNumber, asObject, asObjects, asString, type WireObject } from '../../core/guard.ts';
 import { decodeHex } from '../../core/hex.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import { wireParameters } from '../../core/wire-parameters.ts';
 import type { HttpErrorFacts } from '../../transport/http-error.ts';
 import type { HttpResponse } from '../../transport/http.ts';

@@ -1,8 +1,9 @@
 import type { AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRules } from '../../core/config-rule.ts';
-import { asString, ownEntry } from '../../core/guard.ts';
+import { asString } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import { OnDemand } from '../../core/on-demand.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import { chiTTS } from '../retiring.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests } from './requests/by-requests.ts';

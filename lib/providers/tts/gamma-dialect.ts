@@ -1,7 +1,8 @@
 import { durationMs, isPcmLike } from '../../audio/formats.ts';
 import { decodeBase64 } from '../../core/base64.ts';
 import type { VoiceError } from '../../core/errors.ts';
-import { asArray, asNumber, asObject, asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import { asArray, asNumber, asObject, asString, type WireObject } from '../../core/guard.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import type { Step } from '../../stream/fold.ts';
 import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
 import { gammaDialogue, locatorsOf } from './gamma-dialogue.ts';

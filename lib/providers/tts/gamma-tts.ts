@@ -1,7 +1,7 @@
 import type { AudioMetadata } from '../../audio/types.ts';
-import { ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import { OnDemand } from '../../core/on-demand.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import { overSocket } from './sockets/over-socket.ts';
 import type { LateSocketWire } from './sockets/socket-wire.ts';
 import { gammaTTS } from '../retiring.ts';

@@ -1,8 +1,8 @@
 import type { AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRules } from '../../core/config-rule.ts';
-import { ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import { OnDemand } from '../../core/on-demand.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests } from './requests/by-requests.ts';
 import type { LateRequestWire, RequestTTSConfig } from './requests/request-wire.ts';

@@ -1,6 +1,6 @@
 import { asyncScheduler, defer, Observable, Subscription, switchMap, tap, timer, type SchedulerLike } from 'rxjs';
 import { VoiceError, type VoiceErrorCode } from '../../core/errors.ts';
-import { ownEntry } from '../../core/guard.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 
 /** Events of one utterance of the browser's voice. */
 export type NativeUtteranceEvent =

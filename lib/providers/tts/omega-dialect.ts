@@ -1,7 +1,8 @@
 import { catchError, EMPTY, map, type OperatorFunction, switchMap } from 'rxjs';
 import { durationMs } from '../../audio/formats.ts';
 import { messageOf } from '../../core/errors.ts';
-import { asObject, asString, ownEntry } from '../../core/guard.ts';
+import { asObject, asString } from '../../core/guard.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import { incremental } from '../../stream/incremental.ts';
 import { merge } from '../../stream/merge.ts';
 import type { Markup } from '../../text/markup.ts';

@@ -1,8 +1,8 @@
 import type { AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRules } from '../../core/config-rule.ts';
-import { ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import { OnDemand } from '../../core/on-demand.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import type { AwsCredentials } from '../../transport/aws-signature.ts';
 import type { AwsConfig, AwsSignerOptions } from '../../transport/aws-signer.ts';
 import { RemoteTTS } from './remote-tts.ts';

@@ -1,4 +1,4 @@
-import { ownEntry } from '../../core/guard.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import type { PhiFacts, PhiTTSConfig, PhiTTSFormat } from './phi-tts.ts';
 import type { RequestDialect } from './requests/request-wire.ts';
 

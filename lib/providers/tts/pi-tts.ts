@@ -1,8 +1,9 @@
 import { bytesPerSample } from '../../audio/formats.ts';
 import type { AudioEncoding, AudioMetadata } from '../../audio/types.ts';
 import { decodeBase64 } from '../../core/base64.ts';
-import { asArray, asNumber, asObject, asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import { asArray, asNumber, asObject, asString, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import type { HttpErrorFacts } from '../../transport/http-error.ts';
 import { overSocket } from './sockets/over-socket.ts';
 import type { SocketWire } from './sockets/socket-wire.ts';

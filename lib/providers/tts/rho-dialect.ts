@@ -1,6 +1,7 @@
 import type { Observable } from 'rxjs';
 import { decodeBase64 } from '../../core/base64.ts';
-import { asNumber, asObject, asObjects, asString, ownEntry, type WireObject } from '../../core/guard.ts';
+import { asNumber, asObject, asObjects, asString, type WireObject } from '../../core/guard.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import { isSsml, ssml } from '../../text/ssml.ts';
 import { escapeXml } from '../../text/xml.ts';
 import type { HttpErrorFacts } from '../../transport/http-error.ts';
@@ -24,6 +25,10 @@ const errors: Readonly<Record<string, HttpErrorFacts>> = {
   spend_cap_exceeded: { code: 'quota', recoverable: false },
 };
 
+function modelOf({ model, voiceId }: RhoTTSConfig): string {
+  return model ?? (voiceId.endsWith('_32') ? 'simba-3.2' : 'simba-3.0');
+}
+
 function markOf(mark: WireObject): SpeechMark[] {
   const [text, startMs, endMs] = [asString(mark['value']), asNumber(mark['start_time']), asNumber(mark['end_time'])];
   if (!text?.trim() || (mark['type'] ?? 'word') !== 'word' || startMs === undefined || endMs === undefined) return [];
@@ -33,7 +38,7 @@ function markOf(mark: WireObject): SpeechMark[] {
 function requestFor(
   text: string,
   { config, format: { sampleRate: rate, mimeType } }: RequestContext<RhoTTSConfig>,
-  { modelOf, isStreamed, documentOf }: RhoFacts,
+  { isStreamed, documentOf }: RhoFacts,
   isMarked: boolean,
 ): SpeechRequest {
   const { voiceId, audioFormat = 'mp3', bitrate = 128, language, sampleRate, safetyIdentifier } = config;
@@ -108,7 +113,6 @@ function readAnswer(response: HttpResponse, context: RequestContext<RhoTTSConfig
 
 /** How Speechify is spoken with by one provider, which remembers models without word times. */
 export function rhoDialect(facts: RhoFacts): RequestDialect<RhoTTSConfig> {
-  const { modelOf } = facts;
   const unmarked = new Set<string>();
   return {
     lengthOf: (character) => escapeXml(character).length,

@@ -1,7 +1,7 @@
 import type { AudioMetadata } from '../../audio/types.ts';
-import { ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import { OnDemand } from '../../core/on-demand.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import { xmlElement } from '../../text/xml.ts';
 import { rhoTTS } from '../retiring.ts';
 import { RemoteTTS } from './remote-tts.ts';
@@ -77,10 +77,6 @@ const rhoFormats: Readonly<Record<RhoTTSFormat, RhoFormat>> = {
   ulaw: { metadata: { encoding: 'mulaw', bitDepth: 8, mimeType: 'audio/basic' }, sampleRates: [8_000] },
 };
 
-function modelOf({ model, voiceId }: RhoTTSConfig): string {
-  return model ?? (voiceId.endsWith('_32') ? 'simba-3.2' : 'simba-3.0');
-}
-
 /** Speaking options of plain text, which the service accepts only as SSML. */
 type Manner = Pick<RhoTTSConfig, 'emotion' | 'pitch' | 'speed' | 'volume'>;
 
@@ -112,12 +108,11 @@ function rateOf(config: RhoTTSConfig): number {
 
 /** What the dialect needs too. */
 export interface RhoFacts {
-  readonly modelOf: (config: RhoTTSConfig) => string;
   readonly isStreamed: (config: RhoTTSConfig) => boolean;
   readonly documentOf: (escaped: string, manner?: Manner) => string;
 }
 
-const facts: RhoFacts = { modelOf, isStreamed, documentOf: rhoDocument };
+const facts: RhoFacts = { isStreamed, documentOf: rhoDocument };
 
 const wire: LateRequestWire<RhoTTSConfig> = {
   name: 'RhoTTS',

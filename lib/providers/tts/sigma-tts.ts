@@ -1,7 +1,7 @@
 import type { AudioMetadata } from '../../audio/types.ts';
-import { ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import { OnDemand } from '../../core/on-demand.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests, type RequestVoice } from './requests/by-requests.ts';
 import type { LateRequestWire, RequestTTSConfig } from './requests/request-wire.ts';

@@ -1,6 +1,6 @@
 import type { AudioMetadata } from '../../audio/types.ts';
-import { ownEntry } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
+import { ownEntry } from '../../core/own-entry.ts';
 import { thetaTTS } from '../retiring.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byRequests } from './requests/by-requests.ts';

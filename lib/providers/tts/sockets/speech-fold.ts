@@ -1,6 +1,6 @@
 import type { AudioMetadata } from '../../../audio/types.ts';
 import type { VoiceError } from '../../../core/errors.ts';
-import { ownEntry } from '../../../core/guard.ts';
+import { ownEntry } from '../../../core/own-entry.ts';
 import { parseJsonObject } from '../../../core/parse-json.ts';
 import { withRequestId } from '../../../core/request-id.ts';
 import type { Machine } from '../../../stream/fold.ts';
