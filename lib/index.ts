@@ -230,6 +230,7 @@ export {
   type Session,
   type SessionEnd,
   type SessionEvent,
+  type SessionOutcome,
   type SessionRefusal,
   type Sessions,
   type SessionScope,

@@ -1,9 +1,9 @@
 /** A house that takes more than it can carry, keeps guests who have left, or closes on somebody in mid-sentence. */
-import { Subject } from 'rxjs';
+import { firstValueFrom, Subject } from 'rxjs';
 import { sessions, type Session, type Sessions, type SessionsOptions } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
 import { ofType } from '../pipeline/support/timeline.ts';
-import { TestClock } from '../transport/test-clock.ts';
+import { TestClock, timersDue } from '../transport/test-clock.ts';
 
 interface House {
   readonly scheduler: TestClock;
@@ -225,6 +225,113 @@ describe('sessions()', () => {
     expect([ended, house.all.length]).toEqual([['ann'], 0]);
   });
 
+  it('tells how a call went when it is over, and counts it until that is stored', async () => {
+    const store = new Subject<void>();
+    const outcomes: unknown[] = [];
+    const { house, open, stts, callEnds, scheduler, told } = housed({
+      maxSessions: 1,
+      onEnd: ({ request, pipeline }, { usage, ...outcome }) => {
+        const said = pipeline.history.items.flatMap((item) => (item.role === 'user' ? [item.text] : []));
+        const roles = usage.map(({ role }) => role).sort();
+        outcomes.push({ request, state: pipeline.state, said, roles, ...outcome });
+        return firstValueFrom(store);
+      },
+    });
+    const ann = await open('ann');
+    stts[0]?.hearWords(FakeSTT.result('hello', 'final'));
+    await scheduler.advance(5_000);
+    callEnds[0]?.next({});
+    await scheduler.advance(2_000);
+    expect(outcomes).toEqual([
+      { request: 'ann', state: 'disposed', said: ['hello'], roles: ['tts'], reason: 'ended', durationMs: 5_000 },
+    ]);
+    expect([house.refusal, told]).toEqual(['full', ['opened ann']]);
+    store.next();
+    expect(await ann.ended).toBe('ended');
+    await scheduler.advance(0);
+    expect([house.refusal, told]).toEqual([undefined, ['opened ann', 'closed ann ended']]);
+    expect([outcomes.length, scheduler.pending]).toEqual([1, 0]);
+  });
+
+  it('is drained when what is done for each call is done: a recording, a callback, the hook', async () => {
+    const [recording, closing, hook] = [new Subject<void>(), new Subject<void>(), new Subject<void>()];
+    const { house, open, scheduler } = housed({
+      prepare: (_pipeline, _who, scope) => {
+        scope.add(firstValueFrom(recording));
+        scope.add(() => firstValueFrom(closing));
+      },
+      onEnd: () => firstValueFrom(hook),
+    });
+    await open('ann');
+    let isDrained = false;
+    const drained = house.drain({ patienceMs: 0, lastWordsMs: 0 }).then(() => (isDrained = true));
+    for (const work of [closing, recording, hook]) {
+      await scheduler.advance(2_000);
+      expect(isDrained).toBe(false);
+      work.next();
+    }
+    await drained;
+    expect([house.all.length, scheduler.pending]).toEqual([0, 0]);
+  });
+
+  it('waits no longer than endMs for what never ends, and tells each failure, which ends nothing else', async () => {
+    const errors: string[] = [];
+    const { house, open, scheduler, told, ended } = housed({
+      endMs: 3_000,
+      prepare: (_pipeline, who, scope) => {
+        scope.add(Promise.reject(new Error('disk full')));
+        scope.add(() => Promise.reject(new Error('not closed')));
+        scope.add(() => {
+          throw new Error('not even called');
+        });
+        if (who === 'bob') scope.add(new Promise(() => undefined));
+      },
+      onEnd: () => Promise.reject(new Error('no store')),
+    });
+    house.events$.subscribe((event) => {
+      if (event.type === 'error') errors.push(`${event.session.request}: ${event.error.code} ${event.error.message}`);
+      if (event.type === 'closed') expect(event.error).toBeUndefined();
+    });
+    const all = ['disk full', 'no store', 'not closed', 'not even called'];
+    const ann = await open('ann');
+    const gone = ann.end();
+    await scheduler.advance(2_000);
+    expect(await gone).toBe('asked');
+    expect(errors.sort()).toEqual(all.map((message) => `ann: internal ${message}`));
+    expect(ended).toEqual(['ann last', 'ann first', 'ann aborted']);
+    const bob = await open('bob');
+    const disposed = house[Symbol.asyncDispose]();
+    await scheduler.advance(2_900);
+    expect(house.all).toEqual([bob]);
+    await scheduler.advance(200);
+    await disposed;
+    expect(errors.at(-1)).toBe('bob: timeout sessions: the end of session-2 takes longer than 3000 ms');
+    expect(told.at(-1)).toBe('closed bob drained');
+    expect(scheduler.pending).toBe(0);
+  });
+
+  it('does not end the process with a recording that fails while the call goes on', async () => {
+    const { open } = housed({
+      prepare: (_pipeline, _who, scope) => scope.add(Promise.reject(new Error('disk full'))),
+    });
+    const ann = await open('ann');
+    await timersDue();
+    // A rejection that nobody has handled by now fails the test.
+    expect(ann.pipeline.state).toBe('running');
+  });
+
+  it('tells how a call went that never began', async () => {
+    const outcomes: unknown[] = [];
+    const { house, open, scheduler } = housed({
+      prepare: () => Promise.reject(new Error('no store')),
+      onEnd: (_session, { error, ...outcome }) => outcomes.push({ ...outcome, error: error?.message }),
+    });
+    await open('ann');
+    await scheduler.advance(2_000);
+    expect(outcomes).toEqual([{ reason: 'failed', durationMs: 0, usage: [], error: 'no store' }]);
+    await over(house, scheduler);
+  });
+
   it('gives tools their own pipeline, and calls back at once for what comes too late', async () => {
     const [scheduler, ended]: [TestClock, string[]] = [new TestClock(), []];
     let late: (() => void) | undefined;
@@ -248,6 +355,8 @@ describe('sessions()', () => {
   it.each<[string, HouseOptions, RegExp]>([
     ['half a session', { maxSessions: 1.5 }, /maxSessions must be a whole number from 0, not 1.5/],
     ['no time', { idleMs: 0 }, /idleMs must be from 1/],
+    ['a hook without time', { endMs: 0 }, /endMs must be from 1/],
+    ['a hook without end', { endMs: Infinity }, /endMs must be from 1/],
     ['a time that no timer knows', { idleMs: 2 ** 31 }, /idleMs must be from 1/],
   ])('refuses %s', (_, options, message) => {
     expect(() => housed(options)).toThrow(message);

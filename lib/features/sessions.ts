@@ -15,12 +15,13 @@ import {
   Subscription,
   switchMap,
   take,
-  tap,
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
+import { callSafely, catchLater } from '../core/application-code.ts';
 import { VoiceError } from '../core/errors.ts';
 import type { VoiceEventType } from '../conversation/events.ts';
+import type { ServiceUsage } from '../conversation/measurements.ts';
 import type { PipelineOptions } from '../pipeline/pipeline-options.ts';
 import { Pipeline } from '../pipeline/pipeline.ts';
 import { merge } from '../stream/merge.ts';
@@ -32,8 +33,11 @@ export interface SessionScope {
   readonly signal: AbortSignal;
   /** The session's pipeline, once created: for tools that need it, such as `hangUpTool()`. */
   readonly pipeline: () => Pipeline;
-  /** Registers a callback for the end of the session, to close what was opened for it. Called in reverse order. */
-  readonly add: (teardown: () => void) => void;
+  /**
+   * Adds a callback for the end of the session, to close what was opened for it; called in reverse order. Or a promise
+   * of work that goes on, such as a recording being written. The end waits for both, for up to `endMs`.
+   */
+  readonly add: (work: (() => unknown) | PromiseLike<unknown>) => void;
 }
 
 /** Why a session was refused. */
@@ -44,6 +48,17 @@ export type SessionRefusal = 'full' | 'draining';
  * or by `end()`, `drain()` or `dispose()`.
  */
 export type SessionEnd = 'ended' | 'failed' | 'idle' | 'asked' | 'drained';
+
+/** How a session has ended. */
+export interface SessionOutcome {
+  readonly reason: SessionEnd;
+  /** Why its start, or the end of its pipeline, failed. */
+  readonly error?: VoiceError;
+  /** From `open()` until the caller hung up or the session was ended, in milliseconds. */
+  readonly durationMs: number;
+  /** What it used of each service; empty if it has not started. */
+  readonly usage: readonly ServiceUsage[];
+}
 
 /** Options of {@link sessions}. */
 export interface SessionsOptions<R> {
@@ -56,7 +71,17 @@ export interface SessionsOptions<R> {
    * What must be done before a session's pipeline starts, such as {@link remember}. The start waits for it; if it fails,
    * the session ends as `failed`. Default: nothing.
    */
-  readonly prepare?: (pipeline: Pipeline, request: R) => unknown;
+  readonly prepare?: (pipeline: Pipeline, request: R, scope: SessionScope) => unknown;
+  /**
+   * What must be done when a session has ended, such as storing what was said: called once for each, when its pipeline
+   * has been disposed, whose history is still there. The session ends when its promise settles. Default: nothing.
+   */
+  readonly onEnd?: (session: Session<R>, outcome: SessionOutcome) => unknown;
+  /**
+   * Longest wait, in milliseconds, for `onEnd` and for what was added to the scope. What fails or takes longer is an
+   * `error` event, and keeps nothing else from ending. Default: 10,000.
+   */
+  readonly endMs?: number;
   /** Options shared by all sessions. Default: none. */
   readonly config?: Partial<PipelineOptions>;
   /** Most sessions at once, from 0, including those that are ending. Default: 100. */
@@ -76,7 +101,7 @@ export interface Session<R> {
   readonly id: string;
   readonly request: R;
   readonly pipeline: Pipeline;
-  /** Resolves when everything in it has been disposed. Never rejects. */
+  /** Resolves when everything in it has been disposed and `onEnd` is done. Never rejects. */
   readonly ended: Promise<SessionEnd>;
   /**
    * Ends the session; the agent may finish what it is saying, for up to `lastWordsMs`.
@@ -89,8 +114,9 @@ export interface Session<R> {
 /** An event in the life of a session. */
 export type SessionEvent<R> =
   | { readonly type: 'opened'; readonly session: Session<R> }
-  /** `error`: why its start or end failed. */
-  | { readonly type: 'closed'; readonly session: Session<R>; readonly reason: SessionEnd; readonly error?: VoiceError }
+  | ({ readonly type: 'closed'; readonly session: Session<R> } & SessionOutcome)
+  /** `onEnd`, or what was added to the scope, has failed, or has taken longer than `endMs`. */
+  | { readonly type: 'error'; readonly session: Session<R>; readonly error: VoiceError }
   | { readonly type: 'refused'; readonly request: R; readonly reason: SessionRefusal };
 
 /** Options of {@link Sessions.drain}, in milliseconds. */
@@ -118,9 +144,12 @@ export interface Sessions<R> extends AsyncDisposable {
    * constructor throws.
    */
   open(request: R): Session<R>;
-  /** Refuses new sessions, lets current ones end, ends the rest, and resolves when all are disposed. */
+  /** Refuses new sessions, lets current ones end, ends the rest, and resolves when all have ended, `onEnd` included. */
   drain(options?: DrainOptions): Promise<void>;
 }
+
+/** With the defaults. */
+type Resolved<R> = SessionsOptions<R> & Required<Pick<SessionsOptions<R>, 'maxSessions' | 'idleMs' | 'endMs'>>;
 
 /** Signs of activity. */
 const signs: ReadonlySet<VoiceEventType> = new Set([
@@ -157,8 +186,7 @@ export function sessions<R>(options: SessionsOptions<R>): Sessions<R> {
 }
 
 class SessionPool<R> implements Sessions<R> {
-  readonly #options: SessionsOptions<R>;
-  readonly #maxSessions: number;
+  readonly #options: Resolved<R>;
   readonly #scheduler: SchedulerLike;
   readonly #all$ = new BehaviorSubject<readonly OpenSession<R>[]>([]);
   readonly all$: Observable<readonly Session<R>[]> = this.#all$.asObservable();
@@ -168,15 +196,17 @@ class SessionPool<R> implements Sessions<R> {
   #opened = 0;
 
   constructor(options: SessionsOptions<R>) {
-    const { maxSessions = 100, idleMs = 600_000, scheduler = asyncScheduler } = options;
+    const { maxSessions = 100, idleMs = 600_000, endMs = 10_000, scheduler = asyncScheduler } = options;
     if (!Number.isSafeInteger(maxSessions) || maxSessions < 0) {
       throw refused(`maxSessions must be a whole number from 0, not ${maxSessions}`);
     }
     if (!(idleMs > 0 && (idleMs <= longestTimerMs || idleMs === Infinity))) {
       throw refused(`idleMs must be from 1 to ${longestTimerMs} ms, or Infinity, not ${idleMs}`);
     }
-    this.#options = options;
-    this.#maxSessions = maxSessions;
+    if (!(endMs > 0 && endMs <= longestTimerMs)) {
+      throw refused(`endMs must be from 1 to ${longestTimerMs} ms, not ${endMs}`);
+    }
+    this.#options = { ...options, maxSessions, idleMs, endMs };
     this.#scheduler = scheduler;
   }
 
@@ -186,22 +216,24 @@ class SessionPool<R> implements Sessions<R> {
 
   get refusal(): SessionRefusal | undefined {
     if (this.#isDraining) return 'draining';
-    return this.all.length >= this.#maxSessions ? 'full' : undefined;
+    return this.all.length >= this.#options.maxSessions ? 'full' : undefined;
   }
 
   open(request: R): Session<R> {
     const reason = this.refusal;
     if (reason) {
       this.#events$.next({ type: 'refused', request, reason });
-      const why = reason === 'full' ? `full, with ${this.all.length} of ${this.#maxSessions}` : 'draining';
+      const why = reason === 'full' ? `full, with ${this.all.length} of ${this.#options.maxSessions}` : 'draining';
       throw new VoiceError(`sessions: ${why}`, { code: 'overloaded', recoverable: true });
     }
-    const session = new OpenSession(`session-${(this.#opened += 1)}`, request, this.#options);
+    const session = new OpenSession(`session-${(this.#opened += 1)}`, request, this.#options, (error) =>
+      this.#events$.next({ type: 'error', session, error }),
+    );
     this.#all$.next([...this.#all$.value, session]);
     this.#events$.next({ type: 'opened', session });
-    void session.ended.then((end) => {
+    void session.ended.then((reason) => {
       this.#all$.next(this.#all$.value.filter((other) => other !== session));
-      this.#events$.next({ type: 'closed', session, reason: end, ...(session.error && { error: session.error }) });
+      this.#events$.next({ type: 'closed', session, ...session.outcome(reason) });
     });
     session.start();
     return session;
@@ -224,44 +256,54 @@ class OpenSession<R> implements Session<R> {
   readonly request: R;
   readonly pipeline: Pipeline;
   readonly ended: Promise<SessionEnd>;
-  /** Why its start or end failed. */
-  error: VoiceError | undefined;
-  readonly #idleMs: number;
-  readonly #prepare: SessionsOptions<R>['prepare'];
+  readonly #options: Resolved<R>;
   readonly #scheduler: SchedulerLike;
+  readonly #tell: (error: VoiceError) => void;
+  readonly #scope: SessionScope;
+  readonly #work: (() => unknown)[] = [];
   readonly #own = new Subscription();
+  readonly #openedAt: number;
+  /** When the caller hung up, or the session was ended. */
+  #overAt: number | undefined;
+  #usage: readonly ServiceUsage[] = [];
+  #error: VoiceError | undefined;
   #settle: (end: SessionEnd) => void = () => undefined;
   #closing: Promise<SessionEnd> | undefined;
-  #hasHungUp = false;
 
-  constructor(id: string, request: R, { create, prepare, config, idleMs = 600_000, scheduler }: SessionsOptions<R>) {
+  /** @param tell - Called with what fails in the application's code at the end. */
+  constructor(id: string, request: R, options: Resolved<R>, tell: (error: VoiceError) => void) {
+    const { create, config, scheduler } = options;
     this.id = id;
     this.request = request;
-    this.#idleMs = idleMs;
-    this.#prepare = prepare;
+    this.#options = options;
     this.#scheduler = scheduler ?? asyncScheduler;
-    this.ended = new Promise((resolve) => {
-      this.#settle = resolve;
-    });
+    this.#tell = tell;
+    this.#openedAt = this.#scheduler.now();
+    this.ended = new Promise((resolve) => (this.#settle = resolve));
     const abort = new AbortController();
-    const teardowns: (() => void)[] = [() => abort.abort()];
-    this.#own.add(() => {
-      for (const teardown of teardowns.reverse()) this.#try(teardown);
-    });
-    const scope: SessionScope = {
+    this.#work.push(() => abort.abort());
+    this.#scope = {
       signal: abort.signal,
       pipeline: () => this.pipeline,
-      add: (teardown) => {
-        if (abort.signal.aborted) this.#try(teardown);
-        else teardowns.push(teardown);
+      add: (added) => {
+        const work = typeof added === 'function' ? added : (): unknown => added;
+        catchLater(added, () => undefined); // told at the end
+        if (abort.signal.aborted) void this.#finish(work);
+        else this.#work.push(work);
       },
     };
     try {
-      this.pipeline = new Pipeline({ ...config, ...(scheduler && { scheduler }), ...create(request, scope) });
+      this.pipeline = new Pipeline({ ...config, ...(scheduler && { scheduler }), ...create(request, this.#scope) });
     } catch (cause) {
-      this.#own.unsubscribe();
+      for (const work of this.#work.reverse()) callSafely(work, undefined, () => undefined);
       throw cause;
     }
+  }
+
+  /** How it has ended. */
+  outcome(reason: SessionEnd): SessionOutcome {
+    const durationMs = (this.#overAt ?? this.#scheduler.now()) - this.#openedAt;
+    return { reason, durationMs, usage: this.#usage, ...(this.#error && { error: this.#error }) };
   }
 
   end({ lastWordsMs = 0 }: { readonly lastWordsMs?: number } = {}): Promise<SessionEnd> {
@@ -271,11 +313,12 @@ class OpenSession<R> implements Session<R> {
   /** Starts the pipeline; the session ends with it. */
   start(): void {
     const { pipeline } = this;
-    this.#own.add(pipeline.on('call.ended', () => (this.#hasHungUp = true)));
+    this.#own.add(pipeline.on('session.closed', ({ usage }) => (this.#usage = usage)));
+    this.#own.add(pipeline.on('call.ended', () => (this.#overAt ??= this.#scheduler.now())));
     const started = this.#started().then(
       () => undefined,
       // Nothing has failed if the other side hung up meanwhile.
-      (cause: unknown) => (this.#hasHungUp ? undefined : VoiceError.from(cause)),
+      (cause: unknown) => (this.#overAt === undefined ? VoiceError.from(cause) : undefined),
     );
     // A failed start closes the pipeline's session first.
     const closed$ = pipeline.events$.pipe(
@@ -286,20 +329,20 @@ class OpenSession<R> implements Session<R> {
     const over$ = merge(closed$, failed$).pipe(
       map((error): SessionEnd => {
         // If it is already ending, the start was cancelled.
-        if (!this.#closing) this.error = error;
+        if (!this.#closing) this.#error = error;
         return error ? 'failed' : 'ended';
       }),
     );
     const ends$ = merge(over$, this.#left()).pipe(
       take(1),
-      tap((end) => void this.close(end, 0)),
+      switchMap((end) => this.close(end, 0)),
     );
     this.#own.add(ends$.subscribe());
   }
 
   /** Prepared, then started, unless it was disposed meanwhile. */
   async #started(): Promise<void> {
-    if (this.#prepare) await this.#prepare(this.pipeline, this.request);
+    if (this.#options.prepare) await this.#options.prepare(this.pipeline, this.request, this.#scope);
     await this.pipeline.start();
   }
 
@@ -311,12 +354,13 @@ class OpenSession<R> implements Session<R> {
 
   /** Emits when the session has been idle for too long. */
   #left(): Observable<SessionEnd> {
-    if (this.#idleMs === Infinity) return EMPTY;
+    const { idleMs } = this.#options;
+    if (idleMs === Infinity) return EMPTY;
     const { pipeline } = this;
     return pipeline.events$.pipe(
       filter(({ type }) => signs.has(type)),
       startWith(undefined),
-      switchMap(() => interval(this.#idleMs, this.#scheduler)),
+      switchMap(() => interval(idleMs, this.#scheduler)),
       // Time that the agent takes is not idleness.
       filter(() => pipeline.agentState !== 'speaking' && pipeline.agentState !== 'thinking'),
       map((): SessionEnd => 'idle'),
@@ -324,23 +368,30 @@ class OpenSession<R> implements Session<R> {
   }
 
   async #close(end: SessionEnd, lastWordsMs: number): Promise<SessionEnd> {
-    const { pipeline } = this;
     if (lastWordsMs > 0) {
-      const said$ = defer(() => pipeline.stop({ drain: true })).pipe(catchError(() => EMPTY));
+      const said$ = defer(() => this.pipeline.stop({ drain: true })).pipe(catchError(() => EMPTY));
       await firstValueFrom(merge(said$, patientTimer(lastWordsMs, this.#scheduler)), { defaultValue: undefined });
     }
-    await pipeline.dispose().catch((cause: unknown) => (this.error ??= VoiceError.from(cause)));
+    this.#overAt ??= this.#scheduler.now();
+    await this.pipeline.dispose().catch((cause: unknown) => (this.#error ??= VoiceError.from(cause)));
     this.#own.unsubscribe();
+    const last = (): unknown => this.#options.onEnd?.(this, this.outcome(end));
+    await Promise.all([...this.#work.reverse(), last].map((work) => this.#finish(work)));
     this.#settle(end);
     return end;
   }
 
-  #try(teardown: () => void): void {
-    try {
-      teardown();
-    } catch (cause) {
-      this.error ??= VoiceError.from(cause);
-    }
+  /** Waits for the application's code at the end, for as long as it may take. What fails is told. */
+  async #finish(work: () => unknown): Promise<void> {
+    const { endMs } = this.#options;
+    const late$ = patientTimer(endMs, this.#scheduler).pipe(
+      map(() => {
+        throw new VoiceError(`sessions: the end of ${this.id} takes longer than ${endMs} ms`, { code: 'timeout' });
+      }),
+    );
+    const done$ = defer(() => Promise.resolve(work()));
+    const done = firstValueFrom(merge(done$, late$), { defaultValue: undefined });
+    await done.catch((cause: unknown) => this.#tell(VoiceError.from(cause)));
   }
 }
 
