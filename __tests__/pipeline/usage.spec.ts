@@ -1,5 +1,6 @@
 /** What a call costs: what each service was asked for, as it comes, and all of it at the end. */
-import { handoff, type LLMEvent, type VoiceEvent } from 'rxvoice';
+import { ReplaySubject, type Subject } from 'rxjs';
+import { handoff, VoiceError, type ConnectionEvent, type LLMEvent, type VoiceEvent } from 'rxvoice';
 import { FakeSTT, FakeTTS, textAudioFormat } from 'rxvoice/testing';
 import { TestClock } from '../transport/test-clock.ts';
 import { call, over, type Call } from './support/call.ts';
@@ -7,6 +8,15 @@ import { ofType } from './support/timeline.ts';
 
 /** A tenth of a second of what the microphone hears. */
 const frame = { data: new Uint8Array(textAudioFormat.sampleRate / 5), metadata: textAudioFormat };
+
+/** One with a connection, which keeps audio while it is lost, and drops what is too much. */
+class RemoteSTT extends FakeSTT {
+  readonly connection$: Subject<ConnectionEvent> = new ReplaySubject<ConnectionEvent>(1);
+
+  lose(ms: number): void {
+    this.dropped(ms);
+  }
+}
 
 const answer = (text: string, usage: object): LLMEvent[] => [
   { type: 'token', text },
@@ -124,6 +134,52 @@ describe('usage', () => {
       ['FirstSTT', 0.1],
       ['SecondSTT', 0.1],
     ]);
+    await over(rig);
+  });
+
+  it('counts no audio that never left: dropped while speech-to-text was away, or still kept for it at the end', async () => {
+    const push = (count: number): void => {
+      for (let left = count; left > 0; left--) rig.input.push(frame);
+    };
+    const away: ConnectionEvent = { type: 'reconnecting', attempt: 1, delayMs: 250 };
+    const scheduler = new TestClock();
+    const stt = new RemoteSTT({ scheduler });
+    const { connection$ } = stt;
+    const rig = await call({ scheduler, stt });
+    // Audio waits for the first connection, too.
+    connection$.next({ type: 'connecting' });
+    push(2);
+    connection$.next({ type: 'connected' });
+    push(3);
+    connection$.next(away);
+    push(8);
+    connection$.next({ ...away, attempt: 2 });
+    stt.lose(600);
+    rig.pipeline.send('hello');
+    await rig.scheduler.advance(5_000);
+    expect(seconds(rig)).toEqual([0.5]);
+    connection$.next({ type: 'connected' });
+    push(1);
+    rig.pipeline.send('hello');
+    await rig.scheduler.advance(5_000);
+    expect(seconds(rig)).toEqual([0.5, 0.3]);
+    connection$.next(away);
+    push(5);
+    await stop(rig);
+    expect(closed(rig)).toContainEqual({ role: 'stt', provider: 'FakeSTT', seconds: 0.8 });
+    await over(rig);
+  });
+
+  it('counts no audio for a service that could not be reached', async () => {
+    const scheduler = new TestClock();
+    const stt = new RemoteSTT({ scheduler });
+    const { connection$ } = stt;
+    const rig = await call({ scheduler, stt });
+    connection$.next({ type: 'connecting' });
+    rig.input.push(frame);
+    connection$.next({ type: 'lost', error: new VoiceError('no', { code: 'connection' }) });
+    await stop(rig);
+    expect(closed(rig)).toEqual([]);
     await over(rig);
   });
 

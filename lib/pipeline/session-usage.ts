@@ -1,24 +1,46 @@
+import { EMPTY, type Subscription, tap } from 'rxjs';
 import type { TokenUsage } from '../core/messages.ts';
+import type { ProviderContract } from '../core/roles.ts';
 import type { Emit } from '../conversation/event-bus.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 import type { ServiceUsage } from '../conversation/measurements.ts';
+import { merge } from '../stream/merge.ts';
+
+type Listener = Pick<ProviderContract, 'name' | 'connection$' | 'droppedMs$'>;
 
 /** What one session uses of its services. */
 export class SessionUsage {
   readonly #emit: Emit;
-  readonly #listener: { readonly name: string };
-  readonly #heardMs: () => number;
+  readonly #listener: Listener;
+  readonly #capturedMs: () => number;
   readonly #sums = new Map<string, ServiceUsage>();
   #toldMs = 0;
+  #droppedMs = 0;
+  /** How much had been sent when the listener lost its connection, in milliseconds; `undefined` while it has one. */
+  #awayMs: number | undefined;
 
   /**
    * @param listener - The service that hears the user; a chain changes its name.
-   * @param heardMs - How much it was sent so far, in milliseconds.
+   * @param capturedMs - How much was captured for it so far, in milliseconds.
    */
-  constructor(emit: Emit, listener: { readonly name: string }, heardMs: () => number) {
+  constructor(emit: Emit, listener: Listener, capturedMs: () => number) {
     this.#emit = emit;
     this.#listener = listener;
-    this.#heardMs = heardMs;
+    this.#capturedMs = capturedMs;
+  }
+
+  /** Watches what becomes of the captured audio while the listener is not connected: the next connection is sent it. */
+  watch(): Subscription {
+    const { connection$ = EMPTY, droppedMs$ = EMPTY } = this.#listener;
+    const away$ = connection$.pipe(
+      tap(({ type }) => {
+        const isThere = type === 'connected' || type === 'fallback';
+        this.#awayMs = isThere ? undefined : this.#sentMs;
+      }),
+    );
+    const dropped$ = droppedMs$.pipe(tap((ms) => (this.#droppedMs += ms)));
+    // The pipeline reports its providers' errors.
+    return merge(away$, dropped$).subscribe({ error: () => undefined });
   }
 
   /** Adds up what a conversation uses, and publishes with each turn how much audio was heard. */
@@ -33,8 +55,12 @@ export class SessionUsage {
     return [...this.#sums.values()];
   }
 
+  get #sentMs(): number {
+    return this.#awayMs ?? this.#capturedMs() - this.#droppedMs;
+  }
+
   #tellHeard(turnId?: string): void {
-    const ms = this.#heardMs();
+    const ms = this.#sentMs;
     const newMs = ms - this.#toldMs;
     if (newMs <= 0) return;
     this.#toldMs = ms;

@@ -73,6 +73,7 @@ export class Session {
     const { roles, emit, scheduler, wants$, reportError, onEvent, onComplete, onHangUp } = this.#parts;
     // First, so that a loss just before the end is told.
     const work = publishEnds(roles, { emit, scheduler, wants$, onError: reportError });
+    work.add(this.#usage.watch());
     work.add(this.captured.start());
     const next = (event: VoiceEvent): void => {
       onEvent(event);

@@ -23,6 +23,7 @@ export interface Call {
 /** How a {@link call} differs from one with a model that answers at once, and a voice of 100 ms a character. */
 export interface CallOptions extends Omit<Partial<PipelineOptions>, 'providers' | 'scheduler'> {
   readonly scheduler?: TestClock;
+  readonly stt?: FakeSTT;
   readonly llm?: FakeLLMConfig;
   readonly voice?: FakeTTSConfig;
   /** Whether the voice reads numbers out itself. */
@@ -35,10 +36,10 @@ export async function call({
   voice,
   normalizesText = false,
   scheduler = new TestClock(),
+  stt = new FakeSTT({ scheduler }),
   ...options
 }: CallOptions = {}): Promise<Call> {
   const input = new FakeInput({ scheduler });
-  const stt = new FakeSTT({ scheduler });
   const output = new FakeOutput({ scheduler });
   const model = new FakeLLM({ scheduler, firstTokenMs: 0, tokenMs: 0, ...llm });
   const fake = new FakeTTS({ scheduler, latencyMs: 0, msPerCharacter: 100, ...voice });
