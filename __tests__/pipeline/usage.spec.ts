@@ -1,6 +1,6 @@
 /** What a call costs: what each service was asked for, as it comes, and all of it at the end. */
-import { ReplaySubject, type Subject } from 'rxjs';
-import { handoff, VoiceError, type ConnectionEvent, type LLMEvent, type VoiceEvent } from 'rxvoice';
+import { of, ReplaySubject, type Subject } from 'rxjs';
+import { handoff, summarize, VoiceError, type ConnectionEvent, type LLMEvent, type VoiceEvent } from 'rxvoice';
 import { FakeSTT, FakeTTS, textAudioFormat } from 'rxvoice/testing';
 import { TestClock } from '../transport/test-clock.ts';
 import { call, over, type Call } from './support/call.ts';
@@ -116,6 +116,33 @@ describe('usage', () => {
       ...{ role: 'llm', provider: 'FakeLLM' },
       tokens: { inputTokens: 14, outputTokens: 4, totalTokens: 18 },
     });
+    await over(rig);
+  });
+
+  it('has the tokens of a summary, also of one that was empty', async () => {
+    const usages = [{ totalTokens: 40 }, { totalTokens: 30 }];
+    const texts = ['', 'They said hello.'];
+    const summarizer = {
+      name: 'OtherLLM',
+      generate: () => of(...answer(texts.shift() ?? '', usages.shift() ?? {})),
+    };
+    const rig = await call({ llm: { answer: () => answer('Fine.', { totalTokens: 9 }) } });
+    const told: string[] = [];
+    const options = { llm: summarizer, maxTurns: 2, keepTurns: 1, scheduler: rig.scheduler };
+    const summaries = summarize(rig.pipeline.history, options).subscribe(({ type }) => told.push(type));
+    for (let turn = 1; turn <= 4; turn++) {
+      rig.pipeline.send('hello');
+      await rig.scheduler.advance(5_000);
+    }
+    await stop(rig);
+    summaries.unsubscribe();
+    expect(told).toEqual(['failed', 'summarized']);
+    const ofOther = ofType(rig.events, 'usage').filter(({ provider }) => provider === 'OtherLLM');
+    expect(ofOther).toMatchObject([
+      { role: 'llm', tokens: { totalTokens: 40 } },
+      { role: 'llm', tokens: { totalTokens: 30 } },
+    ]);
+    expect(closed(rig)).toContainEqual({ role: 'llm', provider: 'OtherLLM', tokens: { totalTokens: 70 } });
     await over(rig);
   });
 

@@ -110,6 +110,7 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
       };
       run(history.changes$, (change) => publishHistory(change, bus));
       run(history.broken$, (error) => reportError(bus, error));
+      run(history.spent$, ({ provider, tokens }) => bus.emit('usage', { tokens }, { role: 'llm', provider }));
       run(answers$);
       run(speakEach(state$, answerer));
       run(captions$);

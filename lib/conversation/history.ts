@@ -3,7 +3,7 @@ import { once, publicStream } from '../core/application-code.ts';
 import { messageOf, VoiceError } from '../core/errors.ts';
 import { asObject, asString } from '../core/guard.ts';
 import { imageUrl } from '../core/image-url.ts';
-import type { Message, MessageImage, ToolCall } from '../core/messages.ts';
+import type { Message, MessageImage, TokenUsage, ToolCall } from '../core/messages.ts';
 import { ownEntry } from '../core/own-entry.ts';
 import { joinWords } from '../text/words.ts';
 
@@ -74,6 +74,12 @@ export interface ToolOutcome {
   readonly isError: boolean;
 }
 
+/** What a request to a model has used. */
+interface Spent {
+  readonly provider: string;
+  readonly tokens: TokenUsage;
+}
+
 /** What was said and heard, as a model's messages. */
 export class History {
   readonly #maxTurns: number;
@@ -86,6 +92,9 @@ export class History {
   );
   /** @internal Errors of the application's code, for the conversation to report. Hot. */
   readonly broken$: Observable<VoiceError> = this.#broken$.asObservable();
+  readonly #spent$ = new Subject<Spent>();
+  /** @internal What {@link spend} is told, for the conversation to count. Hot. */
+  readonly spent$: Observable<Spent> = this.#spent$.asObservable();
   readonly #count: (text: string) => number;
   #items: HistoryItem[] = [];
   #nextId = 1;
@@ -229,6 +238,11 @@ export class History {
     const by: HistoryItem[] = summary ? [{ id: this.#id(), role: 'user', text: summary, isSummary: true }] : [];
     this.#items = [...by, ...this.#items.slice(removed)];
     this.#changes$.next({ type: 'truncated', removed, ...(by[0] ? { summary: by[0] } : {}) });
+  }
+
+  /** @internal Tells of a request beside the turns, such as one for a summary. */
+  spend(spent: Spent): void {
+    this.#spent$.next(spent);
   }
 
   #tell(what: string, cause: unknown): void {

@@ -7,6 +7,7 @@ import {
   map,
   of,
   reduce,
+  tap,
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
@@ -56,7 +57,8 @@ const maxResult = 2_000;
 /**
  * Replaces the oldest turns of a history by a summary, while subscribed to. The model is asked after an answer has been
  * heard, so that no one waits for it; whole turns are replaced, so that no tool call loses its result. Once there are
- * enough turns again, the summary is summarized with them. Never errors; unsubscribing aborts the request.
+ * enough turns again, the summary is summarized with them. Its tokens are in the `usage` of the session. Never errors;
+ * unsubscribing aborts the request.
  *
  * @example
  * ```ts
@@ -83,7 +85,7 @@ export function summarize(history: History, options: SummarizeOptions): Observab
     map(() => oldestOf(history.items, options)),
     filter((items) => items.length > 0),
     exhaustMap((items) =>
-      summaryOf(items, options).pipe(
+      summaryOf(items, history, options).pipe(
         map((text): Summary => {
           const last = items.at(-1)?.id;
           const removed = history.items.findIndex(({ id }) => id === last) + 1;
@@ -109,7 +111,7 @@ function oldestOf(items: readonly HistoryItem[], options: SummarizeOptions): rea
   return oldest.every((item) => item.role === 'user' && item.isSummary) ? [] : oldest;
 }
 
-function summaryOf(items: readonly HistoryItem[], options: SummarizeOptions): Observable<string> {
+function summaryOf(items: readonly HistoryItem[], history: History, options: SummarizeOptions): Observable<string> {
   const { llm, prompt = defaultPrompt, maxSummaryTokens = 400, timeoutMs = 30_000 } = options;
   const messages: readonly Message[] = [
     { role: 'system', content: prompt },
@@ -125,6 +127,9 @@ function summaryOf(items: readonly HistoryItem[], options: SummarizeOptions): Ob
           code: 'timeout',
           recoverable: true,
         }),
+    }),
+    tap((event) => {
+      if (event.type === 'done' && event.usage) history.spend({ provider: llm.name, tokens: event.usage });
     }),
     reduce((text, event) => (event.type === 'token' ? text + event.text : text), ''),
     map((text: string) => {
