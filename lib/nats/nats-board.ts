@@ -8,11 +8,9 @@ import {
   firstValueFrom,
   from,
   ignoreElements,
-  interval,
   map,
   mergeMap,
   of,
-  scan,
   shareReplay,
   startWith,
   switchMap,
@@ -33,7 +31,7 @@ import { keepRetrying } from '../stream/keep-retrying.ts';
 import { merge } from '../stream/merge.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
 import { NatsLink, type NatsClient, type NatsConnection } from './link.ts';
-import { follow, nothing, tickMs, type BoardCall, type Note } from './watched-calls.ts';
+import { watchedCalls, type BoardCall, type Note } from './watched-calls.ts';
 import { assertPrefix, isCallId, listenEveryMs, subjectsOf } from './subjects.ts';
 
 /** Options of {@link natsBoard}. */
@@ -60,7 +58,7 @@ export interface BoardEvent {
 export interface CallBoard {
   /** Whether the broker can be reached. While it cannot, no call is lost. Replays the latest. */
   readonly connected$: Observable<boolean>;
-  /** The calls, in the order in which they began. Replays the latest. */
+  /** The calls, in the order in which they began, whenever something of them changes. Replays the latest. */
   readonly calls$: Observable<readonly BoardCall[]>;
   /**
    * Events as they happen. Cold; continues after the broker was away. Errors with `configuration` for a `callId` that
@@ -123,14 +121,7 @@ export function natsBoard(
       return watched$;
     }),
   );
-  const calls$ = defer(() =>
-    merge(notes$, interval(tickMs, scheduler).pipe(map((): Note => ({ type: 'tick' })))).pipe(
-      scan((list, note: Note) => follow(list, note, scheduler.now(), showLostMs), nothing),
-      map(({ calls }) => calls),
-      distinctUntilChanged(),
-      map((calls) => [...calls.values()].map(({ call }) => call).sort((a, b) => a.startedAt - b.startedAt)),
-    ),
-  ).pipe(shareReplay({ bufferSize: 1, refCount: true }));
+  const calls$ = watchedCalls(notes$, showLostMs, scheduler).pipe(shareReplay({ bufferSize: 1, refCount: true }));
 
   const eventsOf$ = (callId: string, since: 'start' | 'now'): Observable<BoardEvent> =>
     defer(() => {

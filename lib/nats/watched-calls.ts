@@ -1,7 +1,9 @@
 import type { KvWatchEntry } from '@nats-io/kv';
+import { distinctUntilChanged, interval, map, scan, type Observable, type SchedulerLike } from 'rxjs';
 import { asNumber, asObject, asString } from '../core/guard.ts';
 import { parseJsonObject } from '../core/parse-json.ts';
 import type { ListedCall } from '../features/call-sink.ts';
+import { merge } from '../stream/merge.ts';
 
 /** A call of some machine. */
 export interface BoardCall extends ListedCall {
@@ -10,7 +12,7 @@ export interface BoardCall extends ListedCall {
 }
 
 /** How often calls are looked at whose machine may be gone, in milliseconds. */
-export const tickMs = 250;
+const tickMs = 250;
 
 /** What a board learns. */
 export type Note =
@@ -19,7 +21,7 @@ export type Note =
   | { readonly type: 'entry'; readonly entry: KvWatchEntry };
 
 /** What a board knows. */
-export interface Watched {
+interface Watched {
   /** When the broker came back; `undefined` while it is away. */
   readonly upSince: number | undefined;
   readonly expiryMs: number;
@@ -34,10 +36,28 @@ interface Sighting {
 }
 
 /** What it knows at first. */
-export const nothing: Watched = { upSince: undefined, expiryMs: Infinity, calls: new Map() };
+const nothing: Watched = { upSince: undefined, expiryMs: Infinity, calls: new Map() };
+
+/** The calls, in the order in which they began, whenever something of them changes. Cold. */
+export function watchedCalls(
+  notes$: Observable<Note>,
+  showLostMs: number,
+  scheduler: SchedulerLike,
+): Observable<readonly BoardCall[]> {
+  const ticks$ = interval(tickMs, scheduler).pipe(map((): Note => ({ type: 'tick' })));
+  return merge(notes$, ticks$).pipe(
+    scan((watched, note: Note) => follow(watched, note, scheduler.now(), showLostMs), nothing),
+    map(({ calls }) => calls),
+    distinctUntilChanged(),
+    map((calls) => [...calls.values()].map(({ call }) => call).sort((a, b) => a.startedAt - b.startedAt)),
+    distinctUntilChanged(
+      (before, calls) => before.length === calls.length && calls.every((call, at) => call === before[at]),
+    ),
+  );
+}
 
 /** What it knows after it has learned something. */
-export function follow(watched: Watched, note: Note, now: number, showLostMs: number): Watched {
+function follow(watched: Watched, note: Note, now: number, showLostMs: number): Watched {
   switch (note.type) {
     case 'down':
       return { ...watched, upSince: undefined };
@@ -56,9 +76,14 @@ function seen(calls: Watched['calls'], entry: KvWatchEntry, now: number): Watche
   if (calls.get(key)?.revision === revision) return calls;
   const listed = operation === 'PUT' ? readListed(entry.value, key) : undefined;
   const next = new Map(calls);
-  if (listed) next.set(key, { call: { ...listed, state: 'live' }, revision, seenAt: now });
+  if (listed) next.set(key, { call: known(calls.get(key)?.call, { ...listed, state: 'live' }), revision, seenAt: now });
   else next.delete(key);
   return next;
+}
+
+/** The call as it was, if only its place on the list was renewed. */
+function known(before: BoardCall | undefined, call: BoardCall): BoardCall {
+  return before && JSON.stringify(before) === JSON.stringify(call) ? before : call;
 }
 
 function aged(watched: Watched, now: number, showLostMs: number): Watched {
