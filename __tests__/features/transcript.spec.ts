@@ -11,7 +11,7 @@ function follow({ pipeline }: Call): readonly (readonly TranscriptLine[])[] {
 }
 const brief = (lines: readonly TranscriptLine[] = []): string[] =>
   lines.map(({ speaker, text, isFinal, unheard }) =>
-    [speaker, isFinal ? '.' : '~', text, ...(unheard === undefined ? [] : ['|', unheard])].join(' '),
+    [speaker, isFinal ? '.' : '~', text, ...(unheard === undefined ? [] : ['|', unheard.trim()])].join(' '),
   );
 
 describe('transcript()', () => {
@@ -63,6 +63,23 @@ describe('transcript()', () => {
     rig.pipeline.interrupt();
     await rig.scheduler.advance(5_000);
     expect(brief(told.at(-1))).toEqual(['agent . One two three | extraordinarily four five.']);
+    await over(rig);
+  });
+
+  it.each([
+    ['with spaces', 'One two three extraordinarily four five.', 1_600],
+    ['without', '你好，我是你的助手，很高兴认识你。', 1_300],
+  ])('joins what was heard and what was not, in a script %s', async (_, text, heardMs) => {
+    const rig = await call();
+    const told = follow(rig);
+    rig.pipeline.say(text);
+    await rig.scheduler.advance(heardMs);
+    rig.pipeline.interrupt();
+    await rig.scheduler.advance(5_000);
+    const [line] = told.at(-1) ?? [];
+    const parts = [line?.text, line?.unheard];
+    expect(parts.every(Boolean)).toBe(true);
+    expect(parts.join('')).toBe(text);
     await over(rig);
   });
 

@@ -22,7 +22,7 @@ export interface TranscriptLine {
   readonly speaker: 'agent' | 'user';
   /** What was said; for the agent, what was heard. */
   readonly text: string;
-  /** What else the agent would have said, if it was interrupted. */
+  /** What else the agent would have said, if it was interrupted: `text + unheard` is all of it. */
   readonly unheard?: string;
   /** Whether it has ended and is in the history. */
   readonly isFinal: boolean;
@@ -158,7 +158,7 @@ function lineOf(item: HistoryItem): TranscriptLine[] {
 
 /** `generated`: the full text, if the agent was interrupted. */
 function agentLine(id: string, heard: string, generated: string): TranscriptLine[] {
-  const unheard = generated.slice(heard.length).trim();
+  const unheard = generated.slice(heard.length).trimEnd();
   if (heard === '' && unheard === '') return [];
   return [{ id, speaker: 'agent', text: heard, ...(unheard && { unheard }), isFinal: true }];
 }

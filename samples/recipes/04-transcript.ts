@@ -10,7 +10,7 @@ export async function recipe(kit: Kit): Promise<void> {
   transcript(pipeline).subscribe((lines) => {
     const { speaker, text, unheard, isFinal } = lines.at(-1) ?? {};
     if (speaker) kit.print(`${speaker}: ${text}${isFinal ? '.' : '…'}`);
-    if (unheard) kit.print(`not heard: ${unheard}`);
+    if (unheard) kit.print(`not heard:${unheard}`);
   });
 
   await pipeline.start();
