@@ -356,6 +356,31 @@ describe('Pipeline', () => {
     await pipeline.dispose();
   });
 
+  it('tells a start what has ended it: a signal, with its reason, or stop()', async () => {
+    const { pipeline, stt } = rig();
+    stt.connect = () => new Promise(() => undefined);
+    const started = async (end: () => unknown, ...options: { signal?: AbortSignal }[]): Promise<unknown> => {
+      const connecting = next(pipeline, 'agent.state');
+      const starts = options.map((each) => pipeline.start(each));
+      await connecting;
+      end();
+      const results = await Promise.allSettled(starts);
+      return results.map((result): unknown => result.status === 'rejected' && result.reason);
+    };
+    const [abort, other] = [new AbortController(), new AbortController()];
+    const { signal } = abort;
+    const reason = new Error('the page was closed');
+    const aborted = { code: 'aborted', message: 'the signal was aborted first', cause: reason };
+    expect(await started(() => abort.abort(reason), { signal })).toMatchObject([aborted]);
+    await expect(pipeline.start({ signal })).rejects.toMatchObject(aborted);
+    // Two calls share a start, and its fate.
+    const shared = [{}, { signal: other.signal }];
+    const stopped = { code: 'aborted', message: 'stop() was called first' };
+    expect(await started(() => void pipeline.stop(), ...shared)).toMatchObject([stopped, stopped]);
+    expect(await started(() => other.abort(reason), ...shared)).toMatchObject([aborted, aborted]);
+    await pipeline.dispose();
+  });
+
   it('drains what is being said before it stops', async () => {
     const { pipeline } = rig();
     await pipeline.start();

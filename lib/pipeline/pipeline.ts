@@ -16,6 +16,15 @@ import { claim, hold, release, unclaim } from './shared-providers.ts';
 /** A pipeline's lifecycle state. */
 export type PipelineState = 'idle' | 'ready' | 'running' | 'disposed';
 
+/** A start in progress. */
+interface Starting {
+  readonly run: number;
+  readonly session: Subscription;
+  /** Those of all who wait for it. */
+  readonly signals: AbortSignal[];
+  readonly promise: Promise<void>;
+}
+
 /**
  * A voice agent: providers for input, speech-to-text, language model, text-to-speech and output, and the conversation
  * between them.
@@ -49,7 +58,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
   #session: Subscription | undefined;
   #wired: Session | undefined;
   #initializing: Promise<void> | undefined;
-  #starting: { readonly run: number; readonly session: Subscription; readonly promise: Promise<void> } | undefined;
+  #starting: Starting | undefined;
   #stopping: Promise<void> | undefined;
   #disposing: Promise<void> | undefined;
   /** Counts starts and stops: a start that is no longer the latest has no effect. */
@@ -105,12 +114,11 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
    * Begins the conversation; initializes first if needed.
    *
    * @param options - `signal` stops it when it aborts, also one that is already starting or running.
-   * @throws VoiceError when a provider cannot start; then everything is stopped. `aborted` when `signal` already was.
+   * @throws VoiceError when a provider cannot start; then everything is stopped. `aborted` when `signal` is, or `stop()`
+   * is called, first.
    */
   start({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
-    if (signal?.aborted) {
-      return Promise.reject(new VoiceError('the signal was aborted first', { code: 'aborted', cause: signal.reason }));
-    }
+    if (signal?.aborted) return Promise.reject(calledOff(signal));
     if (this.#state === 'running' && !this.#stopping) {
       this.#session?.add(this.#stopOn(signal));
       return Promise.resolve();
@@ -118,6 +126,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     const { run, promise } = this.#starting ?? {};
     if (promise && run === this.#run) {
       this.#starting?.session.add(this.#stopOn(signal));
+      if (signal) this.#starting?.signals.push(signal);
       return promise;
     }
     // Earlier requests finish first: a stop, or a start that a stop has cancelled.
@@ -125,9 +134,10 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     const next = ++this.#run;
     const session = new Subscription();
     session.add(this.#stopOn(signal));
-    const starting = before.then(() => this.#start(next, session));
+    const signals = signal ? [signal] : [];
+    const starting = before.then(() => this.#start(next, session, signals));
     this.#starting = {
-      ...{ run: next, session },
+      ...{ run: next, session, signals },
       promise: starting.finally(() => {
         if (this.#starting?.run === next) this.#starting = undefined;
       }),
@@ -224,10 +234,10 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     );
   }
 
-  async #start(run: number, session: Subscription): Promise<void> {
+  async #start(run: number, session: Subscription, signals: readonly AbortSignal[]): Promise<void> {
     const assertWanted = (): void => {
       if (this.#disposing) throw disposed();
-      if (run !== this.#run) throw new VoiceError('stop() was called first', { code: 'aborted' });
+      if (run !== this.#run) throw calledOff(signals.find(({ aborted }) => aborted));
     };
     /** Waits for slow steps, such as a model's download or the user's permission, unless stopped first. */
     const unlessStopped = async (step: Promise<unknown>): Promise<void> => {
@@ -334,6 +344,11 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     this.command({ type: 'stop', drain: true });
     await over;
   }
+}
+
+function calledOff(signal: AbortSignal | undefined): VoiceError {
+  const what = signal ? 'the signal was aborted' : 'stop() was called';
+  return new VoiceError(`${what} first`, { code: 'aborted', cause: signal?.reason });
 }
 
 function disposed(): VoiceError {
