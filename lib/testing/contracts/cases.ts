@@ -10,7 +10,7 @@ export function casesOfAll<P extends ProviderContract, T>(bench: Bench<P, T>): C
   return [
     bench.case('says its name and its roles', create, (provider) => {
       check(typeof provider.name === 'string' && provider.name !== '', `its name is ${shown(provider.name)}`);
-      for (const role of kit.roles) check(provider.roles.includes(role), `its roles lack ${role}`);
+      check(provider.roles.includes(kit.role), `its roles lack ${kit.role}`);
       return Promise.resolve();
     }),
 

@@ -1,6 +1,6 @@
 import { firstValueFrom, from, map, race, timer, type Observable, type Subscription } from 'rxjs';
 import { messageOf, VoiceError } from '../../core/errors.ts';
-import type { ProviderContract } from '../../core/roles.ts';
+import type { ProviderContract, ProviderRole } from '../../core/roles.ts';
 
 /**
  * One rule of a contract, as a test: `it(name, run)` under Jest and Vitest, `test(name, run)` under `node:test`.
@@ -36,7 +36,7 @@ export interface ContractOptions<P> {
 export interface RoleKit<P extends ProviderContract, T> {
   readonly create: () => P;
   readonly options: ContractOptions<P>;
-  readonly roles: readonly ProviderContract['roles'][number][];
+  readonly role: ProviderRole;
   /** The role's streams; those with `?` may be absent. */
   readonly streams: readonly string[];
   /** The provider's work, on the first or the second of two utterances; unsubscribing cancels it. */
@@ -60,6 +60,17 @@ export function shown(value: unknown): string {
   const text = typeof value === 'string' ? JSON.stringify(value) : messageOf(value);
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }
+
+/** The members that a role's contract asks for, besides its streams. */
+const members = {
+  input: ['start()', 'stop()', 'pause()', 'resume()', 'getMetadata()'],
+  stt: ['accepts', 'configureAudio()', 'connect()', 'disconnect()', 'sendAudio()', 'transcribe()'],
+  llm: ['generate()'],
+  tts: ['speak()'],
+  output: ['accepts', 'positionMs', 'play()', 'enqueue()', 'flush()', 'stop()', 'pause()', 'resume()'],
+} as const;
+
+const membersOfAll = ['initialize()', 'dispose()', 'isReady()'] as const;
 
 const namesOfAll: readonly string[] = ['state$?', 'errors$?', 'connection$?', 'device$?'];
 
@@ -87,6 +98,7 @@ export class Bench<P extends ProviderContract, T> {
   case(name: string, create: () => P, body: (provider: P) => Promise<void>): ContractCase {
     const run = async (): Promise<void> => {
       const provider = create();
+      this.#assertWhole(provider);
       try {
         await body(provider);
       } finally {
@@ -94,6 +106,18 @@ export class Bench<P extends ProviderContract, T> {
       }
     };
     return { name, run };
+  }
+
+  /** Fails unless the provider has all members of its role. */
+  #assertWhole(provider: P): void {
+    const { role, streams } = this.kit;
+    const names = ['roles', ...membersOfAll, ...members[role], ...streams].filter((name) => !name.endsWith('?'));
+    for (const name of names) {
+      const key = name.replace('()', '');
+      const value: unknown = Reflect.get(provider, key);
+      const isThere = key === name ? value !== undefined : typeof value === 'function';
+      check(isThere, `${shown(provider.name)} needs ${name} to be a provider of ${role}: see docs/custom-providers.md`);
+    }
   }
 
   /** Work that begins now. */

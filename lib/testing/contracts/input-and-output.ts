@@ -29,7 +29,7 @@ export function inputContract<P extends InputProvider>(
       await capture(input);
     }).pipe(ignoreElements());
   const bench = new Bench<P, AudioChunk>({
-    ...{ create, options, roles: ['input'], streams: ['audio$'] },
+    ...{ create, options, role: 'input', streams: ['audio$'] },
     work$: (input) => merge(input.audio$, started$(input)),
     hot$: (input) => input.audio$,
   });
@@ -150,7 +150,7 @@ export function outputContract(
 ): readonly ContractCase[] {
   const audio = (output: OutputProvider): readonly AudioChunk[] => options.audio ?? quiet(output.accepts);
   const bench = new Bench<OutputProvider, PlaybackEvent>({
-    ...{ create, options, roles: ['output'], streams: ['playback$'] },
+    ...{ create, options, role: 'output', streams: ['playback$'] },
     work$: (output) => defer(() => output.play(from(audio(output)))),
     hot$: (output) => output.playback$,
   });

@@ -22,7 +22,7 @@ export interface LLMContractOptions extends ContractOptions<LLMProvider> {
 export function llmContract(create: () => LLMProvider, options: LLMContractOptions = {}): readonly ContractCase[] {
   const { questions = ['Count to ten.', 'What is the capital of France?'] } = options;
   const bench = new Bench<LLMProvider, LLMEvent>({
-    ...{ create, options, roles: ['llm'], streams: ['tokens$'] },
+    ...{ create, options, role: 'llm', streams: ['tokens$'] },
     work$: (llm, which) => llm.generate([{ role: 'user', content: questions[which] }]),
     hot$: (llm) => llm.tokens$.pipe(map((text) => ({ type: 'token', text }))),
   });
@@ -58,7 +58,7 @@ export interface TTSContractOptions extends ContractOptions<TTSProvider> {
 export function ttsContract(create: () => TTSProvider, options: TTSContractOptions = {}): readonly ContractCase[] {
   const { texts = ['One two three four five six seven.', 'Eight nine ten.'], hear = bytesOf } = options;
   const bench = new Bench<TTSProvider, AudioChunk>({
-    ...{ create, options, roles: ['tts'], streams: ['audio$', 'metadata$', 'words$?'] },
+    ...{ create, options, role: 'tts', streams: ['audio$', 'metadata$', 'words$?'] },
     work$: (tts, which) => tts.speak(of(texts[which])),
     hot$: (tts) => tts.audio$,
   });

@@ -29,7 +29,7 @@ export function sttContract(create: () => STTProvider, options: STTContractOptio
   const [first] = utterances[0].audio;
   if (!first) fail('sttContract: utterances[0].audio is empty');
   const bench = new Bench<STTProvider, TranscriptionResult>({
-    ...{ create, options, roles: ['stt'], streams: ['transcripts$', 'speech$'] },
+    ...{ create, options, role: 'stt', streams: ['transcripts$', 'speech$'] },
     work$: (stt, which) => stt.transcribe(from(utterances[which].audio)),
     hot$: (stt) => stt.transcripts$,
   });
