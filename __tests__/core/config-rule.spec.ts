@@ -104,6 +104,13 @@ describe('configProblem', () => {
       expect(configProblem(config, rules)).toBe(problem);
     });
   }
+
+  it('warns of a key that belongs in a group, and of no other without a rule', () => {
+    const advice: string[] = [];
+    const config = { voiceId: 'v', speed: 1.5, silenceMs: 100, clean: undefined, mine: 1, options: { speed: 1.2 } };
+    expect(configProblem(config, rules, (sentence) => advice.push(sentence))).toBeUndefined();
+    expect(advice).toEqual(['there is no option silenceMs: did you mean options.silenceMs?']);
+  });
 });
 
 interface Config {

@@ -6,6 +6,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import * as library from 'rxvoice';
 import { VoiceError } from '../../lib/core/errors.ts';
+import { silentLogger, type Logger } from '../../lib/core/logger.ts';
 import { everyProvider } from '../pipeline/support/every-provider.ts';
 
 /** What they hold besides is the service's own. */
@@ -75,6 +76,23 @@ describe('a configuration', () => {
   it.each(ownKeys)('of %s may have each of its keys, and an application’s own', (_, keys, provider) => {
     const refused = [...keys, 'forTheLogOfMyApplication'].filter((key) => said(provider, key).includes('no option'));
     expect(refused).toEqual([]);
+  });
+
+  it.each(ownKeys)('of %s warns of none of its keys', (_, keys, provider) => {
+    const warnings: string[] = [];
+    Object.assign(provider, { advise: (sentence: string) => warnings.push(sentence) });
+    for (const key of keys) said(provider, key);
+    const isOf = (sentence: string) => (key: string) => sentence.startsWith(`there is no option ${key}:`);
+    expect(warnings.filter((sentence) => keys.some(isOf(sentence)))).toEqual([]);
+  });
+
+  it('with a key that belongs in a group is warned of, with where it belongs', async () => {
+    const warnings: string[] = [];
+    const logger: Logger = { ...silentLogger, warn: (line) => void warnings.push(line), scope: () => logger };
+    const stt = new library.AlphaSTT({ apiKey: 'key', ...({ model: 'nova-2' } as object) });
+    await stt.initialize({ logger });
+    expect(warnings).toEqual(['AlphaSTT: there is no option model: did you mean options.model?']);
+    await stt.dispose();
   });
 
   it('with a misspelt key is refused by initialize(), and by updateConfig()', async () => {

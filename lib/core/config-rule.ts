@@ -77,7 +77,8 @@ function isText(value: unknown): boolean {
 /**
  * The first problem in a configuration, as a sentence; `undefined` if there is none.
  *
- * @param advise - Is told of values that the service is not known to take, unless there is a problem. Default: nobody.
+ * @param advise - Is told of values that the service is not known to take, and of keys that belong in a group, unless
+ * there is a problem. Default: nobody.
  */
 export function configProblem(
   config: object,
@@ -86,7 +87,7 @@ export function configProblem(
 ): string | undefined {
   const stray = strayKey(config, Object.keys(rules));
   if (stray !== undefined) return stray;
-  const advice: string[] = [];
+  const advice: string[] = misplacedKeys(config, rules);
   for (const [key, rule] of Object.entries(rules)) {
     const value = valueAt(config, key);
     const isAbsent = value === undefined || value === '';
@@ -96,6 +97,15 @@ export function configProblem(
   }
   if (advise) advice.forEach(advise);
   return undefined;
+}
+
+/** Keys that have a rule in a group alone, such as `model` for `options.model`: as a key of its own, it is ignored. */
+function misplacedKeys(config: object, rules: ConfigRules): string[] {
+  return Object.entries(config).flatMap(([key, value]) => {
+    const isKnown = key in rules || value === undefined;
+    const meant = isKnown ? undefined : Object.keys(rules).find((each) => each.endsWith(`.${key}`));
+    return meant ? `there is no option ${key}: did you mean ${meant}?` : [];
+  });
 }
 
 /** A key that an object of options must not have, as a sentence: it would silently leave a default in force. */
