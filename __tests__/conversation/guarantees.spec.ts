@@ -1,4 +1,10 @@
-/** Slow: a thousand whole conversations, twenty thousand in CI. */
+/**
+ * Slow: a thousand whole conversations, twenty thousand in CI.
+ *
+ * What is promised is asserted by Node: each `expect()` makes an error with a hundred frames and hundreds of functions,
+ * which took a fifth of this spec's time.
+ */
+import { strict as assert } from 'node:assert';
 import fc from 'fast-check';
 import type { VoiceEvent, VoiceEventType } from 'rxvoice';
 import { run, scenario, stoppedAt, type Outcome } from './support/random.ts';
@@ -56,6 +62,7 @@ const byTurn = (events: readonly VoiceEvent[]): Map<string, VoiceEvent[]> => {
 };
 const count = (events: readonly VoiceEvent[], type: VoiceEventType): number =>
   events.filter((event) => event.type === type).length;
+const stateIn = (event: VoiceEvent | undefined): unknown => event && 'state' in event && event.state;
 
 describe('whatever comes, in whatever order,', () => {
   always('a final transcript is before its commit, and the commit before the model', ({ events }) => {
@@ -64,9 +71,9 @@ describe('whatever comes, in whatever order,', () => {
       const commit = types.indexOf('turn.committed');
       const final = types.indexOf('transcript.final');
       const model = types.indexOf('llm.started');
-      if (final >= 0) expect(final).toBeLessThan(commit);
-      if (model >= 0) expect(commit).toBeGreaterThanOrEqual(0);
-      if (model >= 0) expect(commit).toBeLessThan(model);
+      if (final >= 0) assert(final < commit, `final ${final}, commit ${commit}`);
+      if (model >= 0) assert(commit >= 0, 'no commit');
+      if (model >= 0) assert(commit < model, `commit ${commit}, model ${model}`);
     }
   });
 
@@ -75,27 +82,30 @@ describe('whatever comes, in whatever order,', () => {
     for (const turn of byTurn(events).values()) {
       const commit = turn.findIndex(({ type }) => type === 'turn.committed');
       const early = turn.slice(0, commit < 0 ? turn.length : commit).filter(({ type }) => secret.includes(type));
-      expect(early).toEqual([]);
+      assert.deepEqual(early, []);
     }
   });
 
   always('each speech that is created ends once, and is silent after an interruption', ({ events }) => {
     const of = (type: VoiceEventType): (string | undefined)[] =>
       events.filter((event) => event.type === type).map(({ speechId }) => speechId);
-    expect(of('speech.ended').sort()).toEqual(of('speech.created').sort());
-    expect(new Set(of('speech.ended')).size).toBe(of('speech.ended').length);
+    assert.deepEqual(of('speech.ended').sort(), of('speech.created').sort());
+    assert.equal(new Set(of('speech.ended')).size, of('speech.ended').length);
     for (const [index, event] of events.entries()) {
       if (event.type !== 'bargeIn.confirmed' || !event.speechId) continue;
       const late = events
         .slice(index)
         .filter(({ type, speechId }) => type === 'audio.chunk' && speechId === event.speechId);
-      expect(late).toEqual([]);
+      assert.deepEqual(late, []);
     }
   });
 
   always('each turn that starts ends once, with its metrics', ({ events }) => {
     for (const turn of byTurn(events).values()) {
-      expect([count(turn, 'turn.started'), count(turn, 'turn.ended'), count(turn, 'turn.metrics')]).toEqual([1, 1, 1]);
+      assert.deepEqual(
+        [count(turn, 'turn.started'), count(turn, 'turn.ended'), count(turn, 'turn.metrics')],
+        [1, 1, 1],
+      );
     }
   });
 
@@ -104,23 +114,29 @@ describe('whatever comes, in whatever order,', () => {
     ({ events, llm, scenario: { end } }) => {
       const last = (type: VoiceEventType): VoiceEvent | undefined =>
         events.findLast((event) => event.type === type && event.at < stoppedAt);
-      expect(last('agent.state')).toMatchObject({ state: end ? 'idle' : 'listening' });
+      assert.equal(stateIn(last('agent.state')), end ? 'idle' : 'listening');
       const user = last('user.state');
-      if (user) expect(user).toMatchObject({ state: 'silent' });
-      expect(events.filter(({ at, type }) => at >= stoppedAt && type === 'turn.ended')).toEqual([]);
-      expect(llm.requests.filter(({ outcome }) => outcome === 'running')).toEqual([]);
+      if (user) assert.equal(stateIn(user), 'silent');
+      assert.deepEqual(
+        events.filter(({ at, type }) => at >= stoppedAt && type === 'turn.ended'),
+        [],
+      );
+      assert.deepEqual(
+        llm.requests.filter(({ outcome }) => outcome === 'running'),
+        [],
+      );
     },
   );
 
   always('roles alternate in what the model is sent, which ends with what it is to answer', ({ llm }) => {
     for (const { messages } of llm.requests) {
       // Some models refuse to go on from words of their own.
-      expect(['user', 'tool']).toContain(messages.at(-1)?.role);
+      assert.match(messages.at(-1)?.role ?? '', /^(user|tool)$/);
       for (const [index, message] of messages.entries()) {
         const before = messages[index - 1];
-        if (message.role === 'user') expect(before?.role).not.toBe('user');
-        if (message.role === 'assistant' && before?.role === 'assistant') expect(before.toolCalls).toBeDefined();
-        if (message.role === 'tool') expect(['assistant', 'tool']).toContain(before?.role);
+        if (message.role === 'user') assert.notEqual(before?.role, 'user');
+        if (message.role === 'assistant' && before?.role === 'assistant') assert.notEqual(before.toolCalls, undefined);
+        if (message.role === 'tool') assert.match(before?.role ?? '', /^(assistant|tool)$/);
       }
     }
   });
@@ -130,10 +146,10 @@ describe('whatever comes, in whatever order,', () => {
     for (const event of events) {
       if (event.type !== 'speech.ended') continue;
       const said = event.heardText.trim();
-      expect(event.text.startsWith(event.heardText)).toBe(true);
-      expect(event.text.slice(event.heardText.length)).not.toMatch(/^\w/.test(said.slice(-1)) ? /^\w/ : /^$a/);
+      assert(event.text.startsWith(event.heardText), `heard "${event.heardText}" of "${event.text}"`);
+      assert.doesNotMatch(event.text.slice(event.heardText.length), /^\w/.test(said.slice(-1)) ? /^\w/ : /^$a/);
       const at = heard.indexOf(said);
-      expect(at).toBeGreaterThanOrEqual(0);
+      assert(at >= 0, `"${said}" was not heard: "${heard}"`);
       heard = heard.slice(at + said.length);
     }
   });
@@ -143,13 +159,13 @@ describe('whatever comes, in whatever order,', () => {
       const failed = turn.some((event) => event.type === 'turn.ended' && event.reason === 'error');
       // A hook of the application that takes too long fails nothing.
       const roles = turn.flatMap(({ type, role }) => (type === 'error' && role ? [role] : []));
-      expect(roles.length > 0).toBe(failed);
-      expect(new Set(roles).size).toBe(roles.length);
+      assert.equal(roles.length > 0, failed);
+      assert.equal(new Set(roles).size, roles.length);
     }
   });
 
   always('the model is asked one thing at a time', ({ mostRequests }) => {
-    expect(mostRequests).toBeLessThanOrEqual(1);
+    assert(mostRequests <= 1, `${mostRequests} at once`);
   });
 
   always('a question that lost its answer to something is asked again, with it or alone', ({ events, scenario }) => {
@@ -166,7 +182,7 @@ describe('whatever comes, in whatever order,', () => {
       const isAnswer = (later: VoiceEvent): boolean =>
         later.type === 'turn.committed' ||
         (later.type === 'turn.ended' && ['completed', 'interrupted', 'error'].includes(later.reason));
-      expect(events.slice(index + 1).some(isAnswer)).toBe(true);
+      assert(events.slice(index + 1).some(isAnswer), `nothing answers after ${event.at} ms`);
     }
   });
 
@@ -175,17 +191,17 @@ describe('whatever comes, in whatever order,', () => {
     for (const event of events) {
       if (event.type === 'speech.created') open++;
       if (event.type === 'speech.ended') open--;
-      if (event.type === 'agent.state' && event.state === 'listening') expect(open).toBe(0);
+      if (event.type === 'agent.state' && event.state === 'listening') assert.equal(open, 0);
     }
   });
 
   always('a speculation is adopted or discarded, once, and its waste is counted', ({ events }) => {
     for (const turn of byTurn(events).values()) {
       const story = turn.filter(({ type }) => type.startsWith('preflight.')).map(({ type }) => type.slice(10));
-      expect(story.join(' ')).toMatch(/^(started (adopted|discarded) ?)*$/);
+      assert.match(story.join(' '), /^(started (adopted|discarded) ?)*$/);
       const wasted = turn.reduce((sum, each) => sum + (each.type === 'preflight.discarded' ? each.wastedTokens : 0), 0);
-      const metrics = turn.find((each) => each.type === 'turn.metrics');
-      expect(metrics?.wastedTokens ?? 0).toBeGreaterThanOrEqual(wasted);
+      const counted = turn.find((each) => each.type === 'turn.metrics')?.wastedTokens ?? 0;
+      assert(counted >= wasted, `${counted} of ${wasted} tokens`);
     }
   });
 
@@ -195,7 +211,10 @@ describe('whatever comes, in whatever order,', () => {
     for (const turn of byTurn(events).values()) {
       const end = turn.findIndex(({ type }) => type === 'turn.ended');
       const rest = turn.slice(end + 1).map(({ type }) => type);
-      expect(rest.filter((type) => !late.includes(type))).toEqual(['turn.metrics']);
+      assert.deepEqual(
+        rest.filter((type) => !late.includes(type)),
+        ['turn.metrics'],
+      );
     }
   });
 
@@ -204,46 +223,59 @@ describe('whatever comes, in whatever order,', () => {
     for (const event of events) {
       // Nobody interrupts an agent that has finished.
       if (event.type === 'agent.state' && event.state !== 'thinking' && event.state !== 'speaking') stage = 'none';
-      if (event.type === 'bargeIn.suspected') expect(stage).toBe('none');
-      if (event.type === 'bargeIn.paused') expect(stage).toBe('suspected');
-      if (event.type === 'bargeIn.resumed') expect(stage).not.toBe('none');
+      if (event.type === 'bargeIn.suspected') assert.equal(stage, 'none');
+      if (event.type === 'bargeIn.paused') assert.equal(stage, 'suspected');
+      if (event.type === 'bargeIn.resumed') assert.notEqual(stage, 'none');
       if (event.type === 'bargeIn.suspected' || event.type === 'bargeIn.paused') stage = event.type.slice(8);
       if (event.type === 'bargeIn.resumed' || event.type === 'bargeIn.confirmed') stage = 'none';
     }
   });
 
   always('once it is stopped nothing begins, and all is silent', ({ events, begunAfterEnd, scenario: { end } }) => {
-    expect(begunAfterEnd).toEqual([]);
+    assert.deepEqual(begunAfterEnd, []);
     const [how, at] = end ?? ['stop', stoppedAt];
-    expect(events.findLast(({ type }) => type === 'agent.state')).toMatchObject({ state: 'idle' });
-    if (how === 'stop') expect(events.filter((event) => event.at > at)).toEqual([]);
+    assert.equal(stateIn(events.findLast(({ type }) => type === 'agent.state')), 'idle');
+    if (how === 'stop')
+      assert.deepEqual(
+        events.filter((event) => event.at > at),
+        [],
+      );
   });
 
   always('a drain ends by itself, and takes up nothing new', ({ events, scenario: { end } }) => {
     if (end?.[0] !== 'drain') return;
     const begun: readonly VoiceEventType[] = ['turn.committed', 'preflight.started'];
-    expect(events.filter(({ type, at }) => at > end[1] && begun.includes(type))).toEqual([]);
-    expect(events.at(-1)?.at).toBeLessThan(stoppedAt);
+    assert.deepEqual(
+      events.filter(({ type, at }) => at > end[1] && begun.includes(type)),
+      [],
+    );
+    assert((events.at(-1)?.at ?? Infinity) < stoppedAt, 'it was stopped');
   });
 
   always('everyone who asked for something is told how it came out', ({ unsettled }) => {
-    expect(unsettled).toBe(0);
+    assert.equal(unsettled, 0);
   });
 
   always('each call of a tool has an id of its own, and a result', ({ llm, history, events }) => {
     for (const messages of [...llm.requests.map((request) => request.messages), history.messages()]) {
       const called = messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []));
       const told = messages.flatMap((message) => (message.role === 'tool' ? [message.toolCallId] : []));
-      expect(told).toEqual(called.map(({ id }) => id));
-      expect(new Set(told).size).toBe(told.length);
+      assert.deepEqual(
+        told,
+        called.map(({ id }) => id),
+      );
+      assert.equal(new Set(told).size, told.length);
     }
-    expect(history.messages().filter(({ content }) => content === 'Still running.')).toEqual([]);
+    assert.deepEqual(
+      history.messages().filter(({ content }) => content === 'Still running.'),
+      [],
+    );
     const runs = events.flatMap((event) => (event.type === 'tool.call' ? [event.call.id] : []));
     const ends = events.flatMap((event) =>
       event.type === 'tool.result' || event.type === 'tool.error' || event.type === 'tool.cancelled'
         ? [event.call.id]
         : [],
     );
-    expect(ends.sort()).toEqual(runs.sort());
+    assert.deepEqual(ends.sort(), runs.sort());
   });
 });
