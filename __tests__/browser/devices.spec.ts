@@ -86,6 +86,69 @@ describe('devices that are chosen while a session runs, in Chromium', () => {
     expect(told).toEqual({ chosen: ['', 'none such'], errors: ['device'] });
     await page.close();
   });
+
+  for (const how of ['its list of devices says so', 'its context fails']) {
+    it(`a speaker that is unplugged hands over to the system's choice, and takes over again: ${how} (F63)`, async () => {
+      const page = await browser.open();
+      const told = await page.evaluate(async (isFailure) => {
+        const { mediaDevices } = navigator;
+        const list = mediaDevices.enumerateDevices.bind(mediaDevices);
+        const speaker = (await list()).findLast(({ kind }) => kind === 'audiooutput');
+        const { deviceId: sinkId = '', label = '' } = speaker ?? {};
+        let isThere = true;
+        mediaDevices.enumerateDevices = async () =>
+          (await list()).filter(({ deviceId }) => isThere || deviceId !== sinkId);
+        const output = new rxvoice.BrowserAudioOutput({ sinkId });
+        const log: string[] = [];
+        output.errors$.subscribe(({ code, message }) => log.push(`${code}: ${message}`));
+        await output.initialize();
+        const context = output.audioNode?.context as AudioContext & { readonly sinkId: string };
+        const used = () => (context.sinkId === sinkId ? 'its own' : context.sinkId);
+        const speakers = [used()];
+        const next = (type: string) =>
+          rxjs.firstValueFrom(output.device$.pipe(rxjs.filter((event) => event.type === type)));
+        const data = pcm.int16Bytes(modem.encodeText('one speaker, then another', 24_000));
+        const metadata = { encoding: 'linear16', sampleRate: 24_000, channels: 1 } as const;
+        const played = rxjs.lastValueFrom(output.play([{ data, metadata }]));
+        const lost = next('lost');
+        isThere = false;
+        if (isFailure) context.dispatchEvent(new Event('error'));
+        else mediaDevices.dispatchEvent(new Event('devicechange'));
+        await lost;
+        speakers.push(used());
+        const found = next('found');
+        isThere = true;
+        mediaDevices.dispatchEvent(new Event('devicechange'));
+        const back = await found;
+        speakers.push(used());
+        const { type } = await played;
+        await output.dispose();
+        return { log, speakers, type, isNamed: 'label' in back && back.label === label };
+      }, how === 'its context fails');
+      expect(told).toEqual({
+        log: ["device: BrowserAudioOutput: the speaker is gone: the system's choice plays until it is back"],
+        ...{ speakers: ['its own', '', 'its own'], type: 'finished', isNamed: true },
+      });
+      await page.close();
+    });
+  }
+
+  it('a speaker of last time that is not there now does not keep a conversation from starting (F63)', async () => {
+    const page = await browser.open();
+    const told = await page.evaluate(async () => {
+      const output = new rxvoice.BrowserAudioOutput({ sinkId: 'of last time' });
+      const codes: string[] = [];
+      output.errors$.subscribe(({ code }) => codes.push(code));
+      await output.initialize();
+      const data = pcm.int16Bytes(modem.encodeText('here', 24_000));
+      const metadata = { encoding: 'linear16', sampleRate: 24_000, channels: 1 } as const;
+      const { type } = await rxjs.lastValueFrom(output.play([{ data, metadata }]));
+      await output.dispose();
+      return { codes, type };
+    });
+    expect(told).toEqual({ codes: ['device'], type: 'finished' });
+    await page.close();
+  });
 });
 
 describe('the list of devices, in Chromium', () => {

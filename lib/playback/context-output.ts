@@ -1,4 +1,4 @@
-import { defer, Subject, Subscription, type Observable, type ObservableInput, type SchedulerLike } from 'rxjs';
+import { defer, EMPTY, Subject, Subscription, type Observable, type ObservableInput, type SchedulerLike } from 'rxjs';
 import type { AudioChunk, AudioFormat } from '../audio/types.ts';
 import { closeContext, openContext } from './audio-context.ts';
 import type { ContextPlayer } from './context-player.ts';
@@ -107,6 +107,11 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
   /** Connects a new context's audio to its destination. */
   protected abstract connect(context: AudioContext, node: AudioNode): Promise<void> | void;
 
+  /** What a context needs for as long as it is open. Never errors. */
+  protected upkeep$(_context: AudioContext): Observable<unknown> {
+    return EMPTY;
+  }
+
   protected override async onInitialize(signal: AbortSignal): Promise<void> {
     this.assertConfig();
     await this.#open(undefined, signal);
@@ -132,6 +137,7 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
       this.#opened.unsubscribe();
       this.#gain = gain;
       this.#opened = player.open(context, gain, channels);
+      this.#opened.add(this.upkeep$(context).subscribe());
     } catch (error) {
       closeContext(context);
       throw error;
@@ -152,7 +158,7 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
       ...{ provider: name, playback$: this.#playback$, scheduler: config.scheduler },
       onBegin: () => this.#complain(),
       onFrozen: () => this.#reopen(),
-      onDevice: (event) => this.tell(event),
+      onDevice: (event) => this.#runs(event),
     });
     this.#player.setVolume(this.#volume);
     return this.#player;
@@ -166,6 +172,10 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
   /** Publishes an event of the device. */
   protected tell(event: DeviceEvent): void {
     this.#device$.next(event);
+  }
+
+  #runs(event: DeviceEvent): void {
+    this.tell(event);
     this.#isHeldBack = event.type === 'suspended';
     if (this.#player?.isPlaying) this.#complain();
   }
