@@ -136,6 +136,48 @@ describe('What can go wrong with audio in a page', () => {
       expect(result).toEqual({ codes: ['device', 'permission'], askedWhileDenied: 2 });
     }));
 
+  it('the permission is withdrawn, and given back: nobody is asked meanwhile, and the words flow on (F53)', () =>
+    within({}, async (browser) => {
+      const page = await browser.open();
+      const { targetInfo } = await (await page.context().newCDPSession(page)).send('Target.getTargetInfo');
+      const settings = await page.context().browser()?.newBrowserCDPSession();
+      const set = (setting: 'granted' | 'denied') =>
+        settings?.send('Browser.setPermission', {
+          ...{ permission: { name: 'microphone' }, setting, origin: new URL(page.url()).origin },
+          ...(targetInfo.browserContextId && { browserContextId: targetInfo.browserContextId }),
+        });
+      await page.evaluate(async () => {
+        const { mediaDevices, permissions } = navigator;
+        const open = mediaDevices.getUserMedia.bind(mediaDevices);
+        const denial = { asked: 0, isDenied: false };
+        // Chromium's fake prompt grants what the settings deny.
+        mediaDevices.getUserMedia = async (constraints) => {
+          denial.asked += 1;
+          const { state } = await permissions.query({ name: 'microphone' });
+          if (state === 'denied') throw new DOMException('denied', 'NotAllowedError');
+          return open(constraints);
+        };
+        const microphone = new rxvoice.MicrophoneInput();
+        const codes: string[] = [];
+        microphone.errors$.subscribe(({ code }) => codes.push(code));
+        await microphone.initialize();
+        await microphone.start();
+        globalThis.taken = { microphone, denial, codes };
+        microphone.connection$.subscribe(({ type }) => (document.title = type));
+      });
+      await set('denied');
+      await page.waitForFunction(() => document.title === 'lost' || document.title === 'closed');
+      await set('granted');
+      await page.waitForFunction(() => document.title === 'connected');
+      const result = await page.evaluate(async () => {
+        const { microphone, denial, codes } = globalThis.taken;
+        await rxjs.firstValueFrom(microphone.audio$);
+        await microphone.dispose();
+        return { codes, asked: denial.asked };
+      });
+      expect(result).toEqual({ codes: ['device', 'permission'], asked: 3 });
+    }));
+
   it('start() is stopped while the user is still being asked: rejected, and the late microphone is released', () =>
     within({}, async (browser) => {
       const page = await browser.open();

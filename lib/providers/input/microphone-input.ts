@@ -2,15 +2,19 @@ import {
   asyncScheduler,
   catchError,
   defer,
+  filter,
   finalize,
   fromEvent,
   map,
   of,
   ReplaySubject,
   retry,
+  skip,
   startWith,
   Subject,
+  Subscription,
   switchMap,
+  take,
   tap,
   throwError,
   timer,
@@ -24,7 +28,7 @@ import { resource } from '../../playback/resource.ts';
 import { trackEvents$ } from '../../playback/media-track.ts';
 import type { TrackCapture } from '../../playback/track-capture.ts';
 import { misspeltKey } from '../../core/misspelt-key.ts';
-import { messageOf, type VoiceError, type VoiceErrorCode } from '../../core/errors.ts';
+import { messageOf, VoiceError, type VoiceErrorCode } from '../../core/errors.ts';
 import { ownEntry } from '../../core/own-entry.ts';
 import type { ConnectionEvent } from '../../core/roles.ts';
 import { merge } from '../../stream/merge.ts';
@@ -92,7 +96,8 @@ const refusals: Readonly<Record<string, Refusal>> = {
  * The user's microphone, in a browser (W3C Media Capture and Web Audio). No service; needs a page on https or
  * localhost.
  *
- * An unplugged microphone is replaced by the preferred one, else by the system's default, as soon as there is one.
+ * An unplugged microphone is replaced by the preferred one, else by the system's default, as soon as there is one. One that
+ * the user takes away is opened again when the user gives it back.
  */
 export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
   override readonly name = 'MicrophoneInput' as const;
@@ -101,6 +106,8 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
   readonly #permission$ = microphonePermission();
   /** The configuration chooses another microphone, or other constraints. */
   readonly #chosen$ = new Subject<void>();
+  /** Waits for a permission that was withdrawn. */
+  #withdrawn = Subscription.EMPTY;
   #zerosMs = 0;
   #isMuted = false;
 
@@ -115,6 +122,16 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
    */
   get connection$(): Observable<ConnectionEvent> {
     return this.handOut('connection$', this.#connection$);
+  }
+
+  override start(): Promise<void> {
+    this.#withdrawn.unsubscribe();
+    return super.start();
+  }
+
+  override stop(): Promise<void> {
+    this.#withdrawn.unsubscribe();
+    return super.stop();
   }
 
   protected override configProblem(): string | undefined {
@@ -174,6 +191,20 @@ export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
         }),
       );
     });
+  }
+
+  /** Nobody is asked again: only what the user grants unasked is taken. */
+  protected override onLost({ code }: VoiceError): void {
+    if (code !== 'permission') return;
+    const granted$ = this.#permission$.pipe(
+      skip(1),
+      filter((permission) => permission === 'granted'),
+      take(1),
+      tap(() => {
+        this.start().catch((cause: unknown) => this.onLost(VoiceError.from(cause)));
+      }),
+    );
+    this.#withdrawn = granted$.subscribe();
   }
 
   /** Reports a microphone that delivers only zeros: turned off by its switch or by the system. */

@@ -84,6 +84,9 @@ export abstract class TrackInput<C extends TrackInputConfig> extends Provider<C>
   /** Called with each frame before it is delivered. */
   protected onChunk(_chunk: AudioChunk): void {}
 
+  /** Called when a capture has failed for good. */
+  protected onLost(_error: VoiceError): void {}
+
   /** Publishes an event of the device. */
   protected tell(event: DeviceEvent): void {
     this.#device$.next(event);
@@ -129,6 +132,7 @@ export abstract class TrackInput<C extends TrackInputConfig> extends Provider<C>
             if (capturing) this.report(error);
             reject(error);
             void this.stop();
+            if (capturing) this.onLost(error);
           },
         }),
       );
