@@ -115,6 +115,20 @@ describe('retryBackoff', () => {
     });
   });
 
+  it('ends a wait when it is woken, but not one that the service asked for', () => {
+    for (const [error, expected] of [
+      [lost(), '                         -----a|'],
+      [lost({ retryAfterMs: 8 }), '      ---------a|'],
+    ] as const) {
+      marbles(({ cold, hot, expectObservable }) => {
+        const tries = [cold('-#', undefined, error), cold('a|')];
+        const wake$ = hot('w----w----w');
+        const source$ = defer(() => tries.shift() ?? EMPTY);
+        expectObservable(source$.pipe(retryBackoff({ initialMs: 20, jitter: 'none', wake$ }))).toBe(expected);
+      });
+    }
+  });
+
   it('does not wait longer than is of use', () => {
     marbles(({ cold, expectObservable }) => {
       const error = lost({ retryAfterMs: 600_000 });

@@ -134,6 +134,19 @@ describe('reduceSocket', () => {
     ]);
   });
 
+  it('is lost after a sleep of the machine, without pings too, unless something is heard first (F8)', () => {
+    const ready = connected({ hasOpening: true, isReady: true });
+    const hourLater = at + 5_000 + 3_600_000;
+    expect(reduceSocket(rules, ready, { type: 'tick' }, hourLater)).toEqual([
+      ended,
+      { type: 'stalled', wasReady: true, sleptMs: 3_600_000 },
+    ]);
+    const [heard] = reduceSocket(rules, ready, says('still here'), hourLater);
+    expect(reduceSocket(rules, heard, { type: 'tick' }, hourLater)[1]).toEqual({ type: 'keep-alive', socket });
+    // A hidden page's timers fire once a minute.
+    expect(reduceSocket(rules, ready, { type: 'tick' }, at + 65_000)[1]).toEqual({ type: 'keep-alive', socket });
+  });
+
   it('is given up when it is not ready in time, whatever it says meanwhile', () => {
     const [open] = reduceSocket({ ...rules, ...waiting }, { type: 'connecting', until }, opened, at);
     const [after] = reduceSocket({ ...rules, ...waiting }, open, says('not yet'), at + 5_000);

@@ -1,15 +1,18 @@
 import {
   asyncScheduler,
   defer,
+  NEVER,
   retry,
   tap,
   throwError,
   timer,
   type MonoTypeOperatorFunction,
+  type Observable,
   type SchedulerLike,
 } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 import { asFatal, createBackoff, type BackoffOptions } from './backoff.ts';
+import { merge } from './merge.ts';
 import { longestTimerMs } from './patient-timer.ts';
 
 /** The argument of {@link RetryBackoffOptions.onRetry}. */
@@ -25,6 +28,8 @@ export interface Retry {
 export interface RetryBackoffOptions extends BackoffOptions {
   /** Called before the wait of each retry. */
   readonly onRetry?: (retry: Retry) => void;
+  /** Ends a wait at once, unless the error asked for it: whatever stood in the way may be over. Default: never. */
+  readonly wake$?: Observable<unknown>;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
 }
@@ -57,7 +62,7 @@ export interface RetryBackoffOptions extends BackoffOptions {
  * ```
  */
 export function retryBackoff<T>(options: RetryBackoffOptions = {}): MonoTypeOperatorFunction<T> {
-  const { scheduler = asyncScheduler, onRetry } = options;
+  const { scheduler = asyncScheduler, onRetry, wake$ = NEVER } = options;
   return (source$) =>
     defer(() => {
       const backoff = createBackoff({ ...options, now: () => scheduler.now() });
@@ -70,7 +75,8 @@ export function retryBackoff<T>(options: RetryBackoffOptions = {}): MonoTypeOper
               return throwError(() => (options.untilFirst ? VoiceError.from(error) : asFatal(error, backoff.tries)));
             }
             onRetry?.({ error, attempt: backoff.tries, delayMs });
-            return timer(Math.min(delayMs, longestTimerMs), scheduler);
+            const wait$ = timer(Math.min(delayMs, longestTimerMs), scheduler);
+            return VoiceError.is(error) && error.retryAfterMs !== undefined ? wait$ : merge(wait$, wake$);
           },
         }),
       );

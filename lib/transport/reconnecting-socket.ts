@@ -32,7 +32,7 @@ import { stallTimeout } from '../stream/stall-timeout.ts';
 import { Outbox } from './outbox.ts';
 import { connectOnce, socketError } from './socket-connection.ts';
 import type { SocketCloseOptions, ReconnectingSocketOptions } from './reconnecting-socket-options.ts';
-import type { RawSocket, SocketClose, SocketData } from './socket.ts';
+import { online$, type RawSocket, type SocketClose, type SocketData } from './socket.ts';
 
 export type { SocketClose, SocketData, SocketRequest } from './socket.ts';
 export type {
@@ -248,6 +248,7 @@ export class ReconnectingSocket {
     return defer(() => this.#renewed(() => ++attempts)).pipe(
       retryBackoff({
         ...backoff,
+        wake$: online$,
         scheduler: this.#scheduler,
         shouldRetry: (error) => reconnect !== false && !this.#isLeaving() && shouldRetry(error),
         onRetry: ({ error, attempt, delayMs }) =>

@@ -59,7 +59,7 @@ export type SocketEffect =
   | { readonly type: 'ready'; readonly socket: RawSocket }
   | { readonly type: 'keep-alive'; readonly socket: RawSocket }
   /** It did not become ready in time, or has become inactive. */
-  | { readonly type: 'stalled'; readonly wasReady: boolean }
+  | { readonly type: 'stalled'; readonly wasReady: boolean; readonly sleptMs?: number }
   | { readonly type: 'refused'; readonly refusal: SocketRefusal }
   | { readonly type: 'closed'; readonly close: SocketClose; readonly cause: unknown; readonly phase: SocketPhase };
 
@@ -69,6 +69,9 @@ type SocketStep = Step<SocketPhase, SocketEffect>;
 type SocketRules = Pick<ReconnectingSocketOptions, 'opensAfter' | 'isReady' | 'keepAlive'>;
 
 const ended: SocketPhase = { type: 'ended', until: Infinity };
+
+/** A keep-alive that is so late, in milliseconds, was not: the machine slept. Timers of hidden pages fire each minute. */
+const longestNapMs = 90_000;
 
 const keepAliveMs = ({ keepAlive }: SocketRules): number => keepAlive?.intervalMs ?? 8_000;
 
@@ -111,6 +114,8 @@ export function reduceSocket(rules: SocketRules, phase: SocketPhase, input: Sock
       const isReady = phase.type === 'connected' && phase.isReady;
       if (at >= phase.until) return [ended, { type: 'stalled', wasReady: isReady }];
       if (!isReady || at < phase.keepAliveAt) return [phase];
+      const lateMs = at - phase.keepAliveAt;
+      if (lateMs > longestNapMs) return [ended, { type: 'stalled', wasReady: true, sleptMs: lateMs }];
       return [
         { ...phase, keepAliveAt: at + keepAliveMs(rules) },
         { type: 'keep-alive', socket: phase.socket },
@@ -137,7 +142,9 @@ function advance(rules: SocketRules, phase: Connected, opens: boolean, readies: 
 /** Activity counts once it is ready. A runtime without pings cannot tell silence from loss. */
 function alive(rules: SocketRules, phase: Connected, at: number): Connected {
   if (!phase.isReady) return phase;
-  return { ...phase, until: phase.socket.ping ? at + 3 * keepAliveMs(rules) : Infinity };
+  const until = phase.socket.ping ? at + 3 * keepAliveMs(rules) : Infinity;
+  // Whoever is heard after a sleep is there.
+  return { ...phase, until, keepAliveAt: Math.max(phase.keepAliveAt, at - keepAliveMs(rules)) };
 }
 
 /**
@@ -188,7 +195,7 @@ export function connectOnce(
           hold(effect.socket, options);
           break;
         case 'stalled':
-          fail(stallError(effect.wasReady, url, options));
+          fail(stallError(effect, url, options));
           break;
         case 'refused':
           subscriber.add(refusal(effect.refusal, url, options).subscribe({ error: fail }));
@@ -233,11 +240,18 @@ function nameOf(url: Address): string {
   return url === '' ? 'the service' : redactUrl(url);
 }
 
-function stallError(wasReady: boolean, url: Address, options: ReconnectingSocketOptions): VoiceError {
+function stallError(
+  { wasReady, sleptMs }: SocketEffect & { type: 'stalled' },
+  url: Address,
+  options: ReconnectingSocketOptions,
+): VoiceError {
   const { connectTimeoutMs = 10_000 } = options;
-  const message = wasReady
-    ? `the service did not answer two keep-alives in a row, ${keepAliveMs(options)} ms apart`
-    : `${nameOf(url)} was not ready within ${connectTimeoutMs} ms`;
+  const message =
+    sleptMs !== undefined
+      ? `this machine slept for ${Math.round(sleptMs / 1000)} s, and the service has heard nothing of it`
+      : wasReady
+        ? `the service did not answer two keep-alives in a row, ${keepAliveMs(options)} ms apart`
+        : `${nameOf(url)} was not ready within ${connectTimeoutMs} ms`;
   return socketError(options, message, { code: wasReady ? 'connection' : 'timeout', recoverable: true });
 }
 
