@@ -16,6 +16,8 @@
  * | thank you, thanks | "You are welcome." |
  * | anything else | "You said: …" |
  *
+ * The last three it also knows in Spanish, French, German and Japanese, and answers in kind.
+ *
  * Where the request wants JSON, the answer is an object by its schema, each text in it what the user said.
  *
  * With "slowly" in it, the answer comes one token in 100 ms.
@@ -24,6 +26,8 @@
  * also have `call` (`[{"name","args"}]`), `think` (reasoning text), `tokenDelayMs`, `firstTokenDelayMs` and `finish`
  * (`length`, `filtered`, `malformed-call`).
  */
+
+import { languageOf } from './languages.ts';
 
 /** A tool that the request declares. */
 export interface DeclaredTool {
@@ -241,6 +245,54 @@ function sampleOf(schema: unknown, said: string): unknown {
   return Object.fromEntries(Object.entries(properties).map(([name, each]) => [name, sampleOf(each, said)]));
 }
 
+/** Small talk in a language. */
+interface Phrases {
+  readonly hello: RegExp;
+  readonly greeting: string;
+  readonly thanks: RegExp;
+  readonly welcome: string;
+  readonly echo: (said: string) => string;
+}
+
+const english: Phrases = {
+  hello: /^(hello|hi|hey|good (morning|afternoon|evening))\b/i,
+  greeting: 'Hello! How can I help you?',
+  thanks: /^(thank you|thanks)\b/i,
+  welcome: 'You are welcome.',
+  echo: (said) => `You said: ${said}`,
+};
+
+const phrases: Readonly<Record<string, Phrases>> = {
+  es: {
+    hello: /^¡?(hola|buen[oa]s)/i,
+    greeting: '¡Hola! ¿En qué puedo ayudarte?',
+    thanks: /^¡?(muchas )?gracias/i,
+    welcome: 'De nada.',
+    echo: (said) => `Has dicho: ${said}`,
+  },
+  fr: {
+    hello: /^(bonjour|bonsoir|salut)/i,
+    greeting: 'Bonjour ! Comment puis-je vous aider ?',
+    thanks: /^merci/i,
+    welcome: 'Je vous en prie.',
+    echo: (said) => `Vous avez dit : ${said}`,
+  },
+  de: {
+    hello: /^(hallo|guten (morgen|tag|abend))/i,
+    greeting: 'Hallo! Wie kann ich helfen?',
+    thanks: /^(danke|vielen dank)/i,
+    welcome: 'Gern geschehen.',
+    echo: (said) => `Du hast gesagt: ${said}`,
+  },
+  ja: {
+    hello: /^(こんにちは|こんばんは|おはよう|もしもし)/,
+    greeting: 'こんにちは！ご用件をどうぞ。',
+    thanks: /^(どうも)?ありがとう/,
+    welcome: 'どういたしまして。',
+    echo: (said) => `「${said}」と言いましたね。`,
+  },
+};
+
 function answer(said: string, turns: readonly Turn[]): string {
   const before = turns.slice(
     0,
@@ -267,7 +319,7 @@ function answer(said: string, turns: readonly Turn[]): string {
   if (/what did you say/i.test(said)) return last('assistant') || 'I have not said anything.';
   const repeat = match(/^(?:please )?(?:say|repeat)(?: slowly)?:? (.+)$/is);
   if (repeat !== undefined) return repeat;
-  if (/^(hello|hi|hey|good (morning|afternoon|evening))\b/i.test(said)) return 'Hello! How can I help you?';
-  if (/^(thank you|thanks)\b/i.test(said)) return 'You are welcome.';
-  return `You said: ${said}`;
+  const { hello, greeting, thanks, welcome, echo } = phrases[languageOf(said)] ?? english;
+  if (hello.test(said)) return greeting;
+  return thanks.test(said) ? welcome : echo(said);
 }

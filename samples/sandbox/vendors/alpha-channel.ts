@@ -1,4 +1,5 @@
 import type { Session } from '../session.ts';
+import { languageOf } from '../languages.ts';
 import { meanConfidence, plain, round, sentence, Transcriber } from '../transcriber.ts';
 import type { AudioSettings, Word } from '../transcriber.ts';
 
@@ -134,7 +135,8 @@ export class AlphaChannel {
     const words = this.numerals ? heard.map((word) => ({ ...word, text: inDigits(word.text) })) : heard;
     const now = this.#transcriber.now;
     const shown = words.map((word) => this.#wire(word));
-    const language = this.#query.get('language') === 'multi' ? { languages: ['en'] } : {};
+    const isMulti = this.#query.get('language') === 'multi';
+    const language = isMulti ? { languages: [languageOf(sentence(words))] } : {};
     this.#session.send({
       type: 'Results',
       channel_index: this.#index,
@@ -167,7 +169,7 @@ export class AlphaChannel {
   #wire({ text, start, end, confidence }: Word): Record<string, unknown> {
     return {
       ...{ word: plain(text), start: round(start), end: round(end), confidence },
-      ...(this.#query.get('language') === 'multi' ? { language: 'en' } : {}),
+      ...(this.#query.get('language') === 'multi' ? { language: languageOf(text) } : {}),
       ...(this.#formatted ? { punctuated_word: text } : {}),
       ...(this.#query.get('diarize') === 'true' || this.#query.has('diarize_model') ? { speaker: 0 } : {}),
     };

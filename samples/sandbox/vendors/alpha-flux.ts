@@ -2,6 +2,7 @@ import type { Environment } from '../environment.ts';
 import { isSampleEncoding } from '../pcm.ts';
 import type { Session, Upgrade } from '../session.ts';
 import { IdleTimer } from '../timers.ts';
+import { languageOf } from '../languages.ts';
 import { round, sentence, Transcriber } from '../transcriber.ts';
 import {
   anyOf,
@@ -235,7 +236,9 @@ class Listener {
         end: round(end),
       })),
       end_of_turn_confidence: words.length === 0 ? 0.1 : round(Math.max(0.05, endOfTurnConfidence(quiet))),
-      ...(this.#multi ? { languages: words.length === 0 ? [] : ['en'], languages_hinted: this.#hints } : {}),
+      ...(this.#multi
+        ? { languages: words.length === 0 ? [] : [languageOf(sentence(words))], languages_hinted: this.#hints }
+        : {}),
       ...more,
     });
   }

@@ -1,6 +1,7 @@
 import type { Call, HttpRequest } from '../call.ts';
 import type { Credentials, Environment } from '../environment.ts';
 import { bytesPerSample } from '../pcm.ts';
+import { languageOf } from '../languages.ts';
 import type { AudioSettings, Word } from '../transcriber.ts';
 import { plain, round, sentence, Transcriber } from '../transcriber.ts';
 import type { Session, Upgrade } from '../session.ts';
@@ -272,7 +273,7 @@ class Listener {
       })),
       utterance: ends ? text : '',
       ...(labels.speaker && { speaker_label: labels.speaker }),
-      ...(isDetected && { language_code: 'en', language_confidence: 0.99 }),
+      ...(isDetected && { language_code: languageOf(text), language_confidence: 0.99 }),
     });
   }
 }

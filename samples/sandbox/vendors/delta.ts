@@ -3,7 +3,8 @@ import type { Environment } from '../environment.ts';
 import type { SampleEncoding } from '../pcm.ts';
 import type { Session, Upgrade } from '../session.ts';
 import { IdleTimer } from '../timers.ts';
-import { Transcriber } from '../transcriber.ts';
+import { languageOf } from '../languages.ts';
+import { sentence, Transcriber } from '../transcriber.ts';
 import type { Word } from '../transcriber.ts';
 import {
   anyOf,
@@ -82,11 +83,8 @@ function problem(message: unknown): readonly [type: string, sentence: string] | 
     : ['invalid_request', 'Audio data sample rate and channels must be specified for PCM formats.'];
 }
 
-/** The language that the sandbox hears. */
-const spoken = 'en';
-
-/** What speech is translated into; `undefined` if it is not. */
-function targetOf(translation: unknown): string | undefined {
+/** What speech in a language is translated into; `undefined` if it is not. */
+function targetOf(translation: unknown, spoken: string): string | undefined {
   const [to, a, b] = ['target_language', 'language_a', 'language_b'].map((name) => textMember(translation, name));
   if (to) return to;
   return a === spoken ? b : b === spoken ? a : undefined;
@@ -94,6 +92,12 @@ function targetOf(translation: unknown): string | undefined {
 
 /** The sandbox's translation: each word backwards. */
 const translated = (text: string): string => [...text].reverse().join('');
+
+/** A chunk that follows what it translates: without times, each word in one. */
+function chunkOf(words: readonly Word[], source: string, target: string): unknown[] {
+  const more = { language: target, source_language: source, translation_status: 'translation' };
+  return words.map(({ text }) => ({ text: ` ${translated(text)}`, is_final: true, ...more }));
+}
 
 /** The share of the longest delay after which this service hears that a sentence is over. */
 const endpointShare = 0.35;
@@ -103,7 +107,6 @@ class Listener {
   readonly #start: Readonly<Record<string, unknown>>;
   readonly #transcriber: Transcriber;
   readonly #endpoint: number;
-  readonly #target: string | undefined;
   /** Words of the utterance whose tokens are final. */
   #final = 0;
   #isFirst = true;
@@ -112,7 +115,6 @@ class Listener {
   constructor(session: Session, message: Readonly<Record<string, unknown>>) {
     this.#session = session;
     this.#start = message;
-    this.#target = targetOf(message['translation']);
     const isOn = message['enable_endpoint_detection'] === true;
     const delay = Number(message['max_endpoint_delay_ms'] ?? 2000) / 1000;
     this.#endpoint = isOn ? Math.max(0.1, delay * endpointShare) : Number.POSITIVE_INFINITY;
@@ -169,7 +171,9 @@ class Listener {
   #tokens(words: readonly Word[], isFinal: boolean): unknown[] {
     const { enable_speaker_diarization: tellsSpeaker, enable_language_identification: tellsLanguage } = this.#start;
     const { translation } = this.#start;
-    const status = this.#target === undefined ? 'none' : 'original';
+    const language = languageOf(sentence(this.#transcriber.words));
+    const target = targetOf(translation, language);
+    const status = target === undefined ? 'none' : 'original';
     const said = words.flatMap(({ text, start, end, confidence }) => {
       const middle = Math.ceil(text.length / 2);
       const space = this.#isFirst ? '' : ' ';
@@ -182,18 +186,11 @@ class Listener {
         end_ms: Math.round((start + (at + 1) * step) * 1000),
         ...{ confidence, is_final: isFinal },
         ...(tellsSpeaker === true && { speaker: '1' }),
-        ...(tellsLanguage === true && { language: spoken }),
+        ...(tellsLanguage === true && { language }),
         ...(translation !== undefined && { translation_status: status }),
       }));
     });
-    return isFinal && words.length > 0 ? [...said, ...this.#translation(words)] : said;
-  }
-
-  /** A chunk that follows what it translates: without times, each word in one. */
-  #translation(words: readonly Word[]): unknown[] {
-    if (this.#target === undefined) return [];
-    const more = { language: this.#target, source_language: spoken, translation_status: 'translation' };
-    return words.map(({ text }) => ({ text: ` ${translated(text)}`, is_final: true, ...more }));
+    return isFinal && target !== undefined ? [...said, ...chunkOf(words, language, target)] : said;
   }
 
   #say(tokens: readonly unknown[], more: Record<string, unknown> = {}): void {

@@ -1,4 +1,5 @@
 import type { SampleEncoding } from '../pcm.ts';
+import { languageOf } from '../languages.ts';
 import { meanConfidence, round, Transcriber } from '../transcriber.ts';
 import type { Word } from '../transcriber.ts';
 
@@ -6,7 +7,8 @@ interface ChannelSettings {
   readonly channel: number;
   readonly encoding: SampleEncoding;
   readonly sampleRate: number;
-  readonly language: string;
+  /** What may be said; empty: anything. */
+  readonly languages: readonly string[];
   /** Silence that ends an utterance, and its longest duration, in seconds. */
   readonly endpointing: number;
   readonly longest: number;
@@ -78,9 +80,15 @@ export class EpsilonChannel {
       ...{ word: ` ${each.text}`, start: round(each.start), end: round(each.end) },
       confidence: isFinal ? each.confidence : 0.62,
     });
+    const text = words.map((word) => ` ${word.text}`).join('');
     const utterance = {
-      ...{ text: words.map(({ text }) => ` ${text}`).join(''), start: round(first.start), end: round(last.end) },
-      ...{ language: this.#settings.language, confidence, channel: this.#settings.channel, words: words.map(shown) },
+      ...{ text, start: round(first.start), end: round(last.end) },
+      ...{
+        language: languageOf(text, this.#settings.languages),
+        confidence,
+        channel: this.#settings.channel,
+        words: words.map(shown),
+      },
     };
     const id = `0${this.#settings.channel}_${String(this.#utterance).padStart(8, '0')}`;
     this.#settings.tell('transcript', { id, is_final: isFinal, utterance });

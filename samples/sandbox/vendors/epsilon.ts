@@ -4,6 +4,7 @@ import { bytesPerSample, ChannelSplitter } from '../pcm.ts';
 import type { SampleEncoding } from '../pcm.ts';
 import type { Session, Upgrade } from '../session.ts';
 import { IdleTimer } from '../timers.ts';
+import { languageOf } from '../languages.ts';
 import { round } from '../transcriber.ts';
 import {
   anyOf,
@@ -115,7 +116,7 @@ class Live {
   readonly #channels: readonly EpsilonChannel[];
   readonly #splitter: ChannelSplitter;
   readonly #bytesPerSecond: number;
-  readonly #language: string;
+  readonly #languages: readonly string[];
   readonly #utterances: unknown[] = [];
   #session: Session | undefined;
   #started = false;
@@ -140,13 +141,13 @@ class Live {
     const channels = value('channels', 1);
     this.#bytesPerSecond = sampleRate * channels * bytesPerSample[encoding];
     const languages = member(member(config, 'language_config'), 'languages');
-    this.#language = Array.isArray(languages) && typeof languages[0] === 'string' ? languages[0] : 'en';
+    this.#languages = Array.isArray(languages) ? languages.map(String) : [];
     this.#splitter = new ChannelSplitter(encoding, channels);
     this.#channels = Array.from(
       { length: channels },
       (_, channel) =>
         new EpsilonChannel({
-          ...{ channel, encoding, sampleRate, language: this.#language },
+          ...{ channel, encoding, sampleRate, languages: this.#languages },
           endpointing: value('endpointing', 0.05),
           longest: value('maximum_duration_without_endpointing', 5),
           tell: (type, data) => this.#tell(type, data),
@@ -200,7 +201,11 @@ class Live {
 
   #postProcessing(duration: number): void {
     const full = this.#utterances.map((each) => textMember(each, 'text').trim()).join(' ');
-    const transcription = { full_transcript: full, languages: [this.#language], utterances: this.#utterances };
+    const transcription = {
+      full_transcript: full,
+      languages: [languageOf(full, this.#languages)],
+      utterances: this.#utterances,
+    };
     const metadata = {
       audio_duration: duration,
       number_of_distinct_channels: this.#channels.length,

@@ -2,6 +2,7 @@ import type { HttpRequest } from '../call.ts';
 import type { Environment } from '../environment.ts';
 import type { Session, Upgrade } from '../session.ts';
 import { IdleTimer } from '../timers.ts';
+import { languageOf } from '../languages.ts';
 import { round, sentence, Transcriber } from '../transcriber.ts';
 import type { AudioSettings, Word } from '../transcriber.ts';
 import { boolean, checkQuery, integer, isObject, oneOf, query as rule, required, shape, string } from '../validate.ts';
@@ -150,7 +151,9 @@ class Listener {
     if (timed || on('include_language_detection')) {
       this.#session.send({
         ...{ message_type: 'committed_transcript_with_timestamps', text },
-        ...(on('include_language_detection') && { language_code: this.#query.get('language_code') ?? 'en' }),
+        ...(on('include_language_detection') && {
+          language_code: this.#query.get('language_code') ?? languageOf(text),
+        }),
         words: timed ? words.flatMap((word, at) => wire(word, words[at + 1])) : null,
       });
     }

@@ -2,7 +2,8 @@ import type { Environment } from '../environment.ts';
 import type { SampleEncoding } from '../pcm.ts';
 import type { Session, Upgrade } from '../session.ts';
 import { IdleTimer } from '../timers.ts';
-import { meanConfidence, plain, Transcriber } from '../transcriber.ts';
+import { languageOf } from '../languages.ts';
+import { meanConfidence, plain, sentence, Transcriber } from '../transcriber.ts';
 import type { Word } from '../transcriber.ts';
 import {
   anyOf,
@@ -268,11 +269,9 @@ class Listener {
     });
   }
 
-  /** English is the first of the languages, as the sandbox hears it; anything that is not ASCII is the second. */
   #languageOf(words: readonly Word[]): Record<string, unknown> {
-    const isFirst = words.every(({ text }) => /^[ -~]*$/.test(text));
-    const [first, second = first] = this.#languages;
-    return first === undefined ? {} : { PrimaryLanguage: { Language: isFirst ? first : second, Confidence: 'High' } };
+    if (this.#languages.length === 0) return {};
+    return { PrimaryLanguage: { Language: languageOf(sentence(words), this.#languages), Confidence: 'High' } };
   }
 
   #step(): void {

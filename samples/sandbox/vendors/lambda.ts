@@ -6,7 +6,8 @@ import { bytesPerSample } from '../pcm.ts';
 import type { SampleEncoding } from '../pcm.ts';
 import type { Session, Upgrade } from '../session.ts';
 import { IdleTimer } from '../timers.ts';
-import { round, Transcriber } from '../transcriber.ts';
+import { languageOf } from '../languages.ts';
+import { round, sentence, Transcriber } from '../transcriber.ts';
 import type { Word } from '../transcriber.ts';
 import { checkQuery, query as rule } from '../validate.ts';
 import { Refusal } from '../vendor.ts';
@@ -182,12 +183,13 @@ class Listener {
     const [first] = words;
     if (!first || (isPartial && this.#ended)) return;
     const items = words.flatMap((word) => this.#items(word, isPartial));
-    const [options] = (this.#query.get('language-options') ?? '').split(',');
+    const options = this.#query.get('language-options')?.split(',');
+    const language = options && languageOf(sentence(words), options);
     this.#event([
       {
         ...{ ResultId: this.#result, StartTime: round(first.start), EndTime: round(this.#transcriber.now) },
         IsPartial: isPartial,
-        ...(options && { LanguageCode: options, LanguageIdentification: [{ LanguageCode: options, Score: 0.93 }] }),
+        ...(language && { LanguageCode: language, LanguageIdentification: [{ LanguageCode: language, Score: 0.93 }] }),
         ...(this.#query.has('number-of-channels') && { ChannelId: 'ch_0' }),
         Alternatives: [{ Transcript: words.map(({ text }) => text).join(' '), Items: items }],
       },
