@@ -236,6 +236,79 @@ describe('The playground in Chromium', () => {
     expect(spec).toContain("user.final('count to 3')");
   });
 
+  it('never drops the focus of who uses the keyboard: what goes hands it on', async () => {
+    const focused = (): Promise<string | null | undefined> =>
+      page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.id);
+    await page.click('#tab-conversation');
+    await page.getByRole('button', { name: 'Count to 20' }).focus();
+    await page.keyboard.press('Enter');
+    await state('speaking');
+    expect(await focused()).toBe('conversation');
+    await page.focus('#canvas');
+    await page.keyboard.press('ArrowLeft');
+    await page.getByRole('button', { name: 'Event before' }).focus();
+    const before = await page.textContent('#details dd');
+    await page.keyboard.press('Enter');
+    await page.waitForFunction((text) => document.querySelector('#details dd')?.textContent !== text, before);
+    expect(await focused()).toBe('Event before');
+    await page.getByRole('button', { name: 'Close' }).focus();
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('#details', { state: 'hidden' });
+    expect(await focused()).toBe('Marble diagram');
+    await page.click('#hazard-expired-key');
+    await page.waitForSelector('#hazard-expired-key[aria-pressed="true"]');
+    await say('are you there');
+    await page.getByRole('button', { name: 'Dismiss' }).focus();
+    await page.keyboard.press('Enter');
+    expect(await focused()).toBe('composer-text');
+    await page.focus('#start');
+    await page.keyboard.press('Enter');
+    await state('idle');
+    expect(await focused()).toBe('start');
+    await page.reload();
+    await page.waitForSelector('html[data-ready]');
+    await page.focus('#scene');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('#waiting', { state: 'hidden' });
+    expect(await focused()).toBe('Marble diagram');
+    await page.focus('#scene-close');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('#note', { state: 'hidden' });
+    expect(await focused()).toBe('Marble diagram');
+  });
+
+  it('takes back what it said of a microphone that is there again', async () => {
+    await page.evaluate(() => {
+      const { mediaDevices } = navigator;
+      const open = mediaDevices.getUserMedia.bind(mediaDevices);
+      const tracks: MediaStreamTrack[] = [];
+      const unplugged = { is: false };
+      mediaDevices.getUserMedia = async (constraints) => {
+        if (unplugged.is) throw new DOMException('gone', 'NotFoundError');
+        const stream = await open(constraints);
+        tracks.push(...stream.getAudioTracks());
+        return stream;
+      };
+      Object.assign(globalThis, {
+        unplug: () => {
+          unplugged.is = true;
+          tracks.at(-1)?.dispatchEvent(new Event('ended'));
+        },
+        plugIn: () => {
+          unplugged.is = false;
+          mediaDevices.dispatchEvent(new Event('devicechange'));
+        },
+      });
+    });
+    await page.selectOption('#role-input', 'local:MicrophoneInput');
+    await page.click('#start');
+    await state('listening');
+    await page.evaluate('unplug()');
+    await page.waitForSelector('#notices .notice:has-text("unplugged")');
+    await page.evaluate('plugIn()');
+    await page.waitForSelector('#notices .notice', { state: 'detached' });
+  });
+
   it('survives what goes wrong, and says so where the person looks', async () => {
     await say('hello');
     await state('speaking');

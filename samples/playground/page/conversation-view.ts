@@ -3,7 +3,7 @@ import type { VoiceEvent } from 'rxvoice';
 import type { Timeline } from '../../marbles/timeline.ts';
 import { lineElement, type LineElement, type ToolLine } from './conversation-line.ts';
 import { conversed, silence, spokenLine, type Conversation, type Line } from './conversation.ts';
-import { button, h } from './dom.ts';
+import { button, h, handFocus } from './dom.ts';
 
 /** Where the page shows a conversation. */
 export interface ConversationPlaces {
@@ -101,7 +101,9 @@ export class ConversationView {
   #render({ lines, caption }: Conversation): void {
     const { list } = this.#places;
     const follows = list.scrollHeight - list.scrollTop - list.clientHeight < 80;
-    this.#empty.hidden = lines.length > 0 || caption !== undefined;
+    const isEmpty = lines.length === 0 && caption === undefined;
+    if (!isEmpty) handFocus(this.#empty, list);
+    this.#empty.hidden = !isEmpty;
     const tools = lines.filter((line): line is ToolLine => line.kind === 'tool' && line.within !== undefined);
     const standing = lines.filter((line) => !tools.some((tool) => tool === line));
     for (const line of standing) {

@@ -1,7 +1,7 @@
 import type { VoiceEvent } from 'rxvoice';
 import { summaryOf } from '../../marbles/lanes.ts';
 import type { Row, Timeline } from '../../marbles/timeline.ts';
-import { button, h } from './dom.ts';
+import { button, h, handFocus } from './dom.ts';
 
 /** What the payload of an event shows by itself: its envelope stands above it. */
 const envelope = new Set(['type', 'at', 'turnId', 'speechId', 'role', 'provider']);
@@ -25,7 +25,9 @@ export function showDetails(
   row: Row | undefined,
   timeline: Timeline,
   actions: { readonly step: (by: 1 | -1) => void; readonly close: () => void },
+  canvas: HTMLElement,
 ): void {
+  if (!row) handFocus(place, canvas);
   place.hidden = row === undefined;
   if (!row) {
     place.replaceChildren();
@@ -49,6 +51,8 @@ export function showDetails(
   place.onkeydown = ({ key }): void => {
     if (key === 'Escape') actions.close();
   };
+  const focused = document.activeElement?.getAttribute('aria-label');
+  const isWithin = place.contains(document.activeElement);
   place.replaceChildren(
     h('div', { class: 'head' }, h('h3', {}, event.type), h('div', { class: 'group' }, before, after, close)),
     h(
@@ -60,6 +64,7 @@ export function showDetails(
     ),
     h('pre', { tabindex: 0, 'aria-label': 'Payload' }, payloadOf(event)),
   );
+  if (isWithin) [before, after, close].find((control) => control.ariaLabel === focused)?.focus();
 }
 
 /** What a screen reader says of the event that was asked about. */

@@ -2,7 +2,7 @@ import { animationFrames, BehaviorSubject, fromEvent, merge, Subscription, throt
 import { laneOf, lanes, type LaneId } from '../../marbles/lanes.ts';
 import { lightPalette, type Palette } from '../../marbles/palette.ts';
 import type { Row, Timeline } from '../../marbles/timeline.ts';
-import { wantsStillness } from './dom.ts';
+import { handFocus, wantsStillness } from './dom.ts';
 import { boxesOf, laneAt, paint, spotAt, type LaneBox, type Measures, type Spot } from './lanes-painter.ts';
 import { Viewport } from './viewport.ts';
 
@@ -166,7 +166,10 @@ export class Diagram {
     if (width === 0) return;
     const isEmpty = timeline.startedAt === undefined;
     const now = isEmpty ? 0 : this.#now();
-    if (this.#waiting.hidden === isEmpty) this.#waiting.hidden = !isEmpty;
+    if (this.#waiting.hidden === isEmpty) {
+      if (!isEmpty) handFocus(this.#waiting, this.#canvas);
+      this.#waiting.hidden = !isEmpty;
+    }
     this.#viewport.advance(now);
     // Nothing is drawn twice: what shows is the part of time, what has happened, and the size.
     const state = [

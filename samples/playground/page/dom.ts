@@ -27,6 +27,11 @@ export function button(label: string, attributes: Attributes = {}): HTMLButtonEl
   return h('button', { type: 'button', ...attributes }, label);
 }
 
+/** Hands on the focus of what is about to go: nobody who uses the keyboard should begin anew at the top. */
+export function handFocus(from: HTMLElement, to: HTMLElement | null | undefined): void {
+  if (from.contains(document.activeElement)) to?.focus();
+}
+
 /** Hands the user a file. */
 export function download(name: string, type: string, parts: BlobPart[]): void {
   const url = URL.createObjectURL(new Blob(parts, { type }));

@@ -22,6 +22,7 @@ const stage = new Stage();
 const palette$ = new BehaviorSubject(lightPalette);
 themePalette(byId('theme', HTMLButtonElement)).subscribe(palette$);
 stage.errors$.subscribe((error) => notices.show(error));
+stage.healed$.subscribe((provider) => notices.settle(provider));
 stage.mode$.subscribe((mode) => {
   if (mode === 'starting') notices.clear();
 });

@@ -1,5 +1,5 @@
 import { VoiceError, type VoiceErrorCode } from 'rxvoice';
-import { button, h } from './dom.ts';
+import { button, h, handFocus } from './dom.ts';
 
 /** Notices that are shown at once; older ones go. */
 const most = 3;
@@ -26,23 +26,36 @@ export class Notices {
   }
 
   show(cause: unknown): void {
-    const { message, code, recoverable } = VoiceError.from(cause);
+    const { message, code, recoverable, provider } = VoiceError.from(cause);
     const again = [...this.#place.children].find((each) => each.getAttribute('data-message') === message);
     again?.remove();
     const dismiss = button('×', { class: 'icon', 'aria-label': 'Dismiss' });
     const hint = code === 'internal' ? undefined : advice[code];
     const notice = h(
       'div',
-      { class: recoverable ? 'notice mild' : 'notice', 'data-message': message },
+      { class: recoverable ? 'notice mild' : 'notice', 'data-message': message, 'data-provider': provider },
       h('div', {}, h('p', {}, message), hint !== undefined && h('p', { class: 'hint' }, hint)),
       dismiss,
     );
-    dismiss.addEventListener('click', () => notice.remove());
+    dismiss.addEventListener('click', () => remove(notice));
     this.#place.append(notice);
     while (this.#place.children.length > most) this.#place.firstElementChild?.remove();
+  }
+
+  /** A provider is well again: what it recovers from by itself is over. */
+  settle(provider: string): void {
+    for (const notice of this.#place.querySelectorAll<HTMLElement>('.notice.mild')) {
+      if (notice.dataset['provider'] === provider) remove(notice);
+    }
   }
 
   clear(): void {
     this.#place.replaceChildren();
   }
+}
+
+function remove(notice: HTMLElement): void {
+  const next = notice.nextElementSibling ?? notice.previousElementSibling;
+  handFocus(notice, next?.querySelector('button') ?? document.getElementById('composer-text'));
+  notice.remove();
 }

@@ -1,5 +1,5 @@
 import { finalize, fromEvent, merge, takeUntil, tap } from 'rxjs';
-import { byId } from './dom.ts';
+import { byId, handFocus } from './dom.ts';
 import { beats, playScene } from './scene.ts';
 import type { SetupForm } from './setup-form.ts';
 import type { Stage } from './stage.ts';
@@ -61,8 +61,12 @@ export function wireScene({ stage, form, begin, watch, recording }: ScenePlaces)
   };
 
   for (const control of [start, again]) control?.addEventListener('click', () => void play());
-  close?.addEventListener('click', () => (note.hidden = true));
+  const hide = (): void => {
+    handFocus(note, byId('canvas', HTMLElement));
+    note.hidden = true;
+  };
+  close?.addEventListener('click', hide);
   stage.mode$.subscribe((mode) => {
-    if (mode === 'starting' || mode === 'recording') note.hidden = true;
+    if (mode === 'starting' || mode === 'recording') hide();
   });
 }

@@ -16,6 +16,7 @@ export class Stage {
   readonly #mode$ = new BehaviorSubject<Mode>('idle');
   readonly #sources$ = new ReplaySubject<Observable<VoiceEvent>>(1);
   readonly #errors$ = new Subject<VoiceError>();
+  readonly #healed$ = new Subject<string>();
   readonly #progress$ = new Subject<Progress | undefined>();
   readonly #sound$ = new Subject<Blob>();
   #session: Session | undefined;
@@ -39,6 +40,11 @@ export class Stage {
   /** What went wrong, in a conversation and at its start. Hot. */
   get errors$(): Observable<VoiceError> {
     return this.#errors$.asObservable();
+  }
+
+  /** Names of providers that are well again. Hot. */
+  get healed$(): Observable<string> {
+    return this.#healed$.asObservable();
   }
 
   /** A model that is loading; `undefined` when it has. Hot. */
@@ -158,6 +164,7 @@ export class Stage {
           this.log.push(event);
           shown$.next(event);
           if (event.type === 'error') this.#errors$.next(errorOf(event));
+          if (event.provider !== undefined && tellsHealth(event)) this.#healed$.next(event.provider);
         },
         error: (cause: unknown) => this.#errors$.next(VoiceError.from(cause)),
         complete: () => shown$.complete(),
@@ -174,6 +181,13 @@ function sound(event: VoiceEvent, speaker: BrowserAudioOutput): void {
   if (event.type === 'speech.ended' && event.interrupted) speaker.stop();
 }
 
-function errorOf({ message, code, recoverable, cause }: VoiceEvent<'error'>): VoiceError {
-  return VoiceError.is(cause) ? cause : new VoiceError(message, { code, recoverable });
+function errorOf({ message, code, recoverable, provider, cause }: VoiceEvent<'error'>): VoiceError {
+  return VoiceError.is(cause) ? cause : new VoiceError(message, { code, recoverable, provider });
+}
+
+/** Whether an event says that a provider works, whatever went wrong with it before. */
+function tellsHealth(event: VoiceEvent): boolean {
+  if (event.type === 'provider.connected') return true;
+  const isDevice = event.type === 'input.device' || event.type === 'output.device';
+  return isDevice && ['found', 'running', 'unmuted'].includes(event.change.type);
 }

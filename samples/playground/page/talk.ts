@@ -1,6 +1,6 @@
 import { filter, switchMap } from 'rxjs';
 import type { AgentState } from 'rxvoice';
-import { byId } from './dom.ts';
+import { byId, handFocus } from './dom.ts';
 import type { SetupForm } from './setup-form.ts';
 import type { Choice } from './setup.ts';
 import type { Mode, Stage } from './stage.ts';
@@ -109,6 +109,7 @@ function wireTabs(): { select: (id: string) => void } {
       const isIt = each.id === id;
       each.tab.setAttribute('aria-selected', String(isIt));
       each.tab.tabIndex = isIt ? 0 : -1;
+      if (!isIt) handFocus(each.panel, document.getElementById(`tab-${id}`));
       each.panel.hidden = !isIt;
     }
   };

@@ -5,7 +5,7 @@ import { marbleDiagram } from '../../marbles/svg.ts';
 import { steps } from '../../marbles/waterfall.ts';
 import { announce, showDetails } from './details.ts';
 import { Diagram } from './diagram.ts';
-import { byId, download, h } from './dom.ts';
+import { byId, download, h, handFocus } from './dom.ts';
 import type { Notices } from './notices.ts';
 import { readRecording, writeRecording } from './recorder.ts';
 import { showRecording } from './recording-bar.ts';
@@ -49,7 +49,7 @@ export function wireWatch(stage: Stage, palette$: Observable<Palette>, notices: 
     const { timeline } = log;
     const startedAt = timeline.startedAt ?? 0;
     const close = (): void => diagram.select(undefined);
-    showDetails(details, row, timeline, { step: (by) => diagram.step(by), close });
+    showDetails(details, row, timeline, { step: (by) => diagram.step(by), close }, byId('canvas', HTMLElement));
     selected.textContent = row ? announce(row, startedAt) : '';
   });
   diagram.follows$.subscribe((follows) => {
@@ -126,7 +126,9 @@ export function wireWatch(stage: Stage, palette$: Observable<Palette>, notices: 
     }
   }
   stage.mode$.subscribe((mode) => {
-    if (mode !== 'recording' && mode !== 'playing') bar.hidden = true;
+    if (mode === 'recording' || mode === 'playing') return;
+    handFocus(bar, button('load'));
+    bar.hidden = true;
   });
   return { open, show: (what) => (what === 'all' ? diagram.fit() : diagram.follow()) };
 }
