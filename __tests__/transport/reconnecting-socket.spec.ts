@@ -160,6 +160,26 @@ describe('ReconnectingSocket: refused and unreachable (F1 to F6)', () => {
     expect([clock.pending, sockets.live]).toEqual([0, 0]);
   });
 
+  it('F1: tries at once when the browser is on a network again', async () => {
+    const page = new EventTarget();
+    const names = ['addEventListener', 'removeEventListener'] as const;
+    for (const name of names) Object.assign(globalThis, { [name]: page[name].bind(page) });
+    try {
+      const { session, sockets, clock } = given({ reconnect: { jitter: 'none', initialMs: 9_000 } });
+      void session.open();
+      await settle();
+      sockets.last.drop();
+      await clock.advance(1_000);
+      expect(sockets.all.length).toBe(1);
+      page.dispatchEvent(new Event('online'));
+      await settle();
+      expect(sockets.all.length).toBe(2);
+      session.terminate();
+    } finally {
+      for (const name of names) Reflect.deleteProperty(globalThis, name);
+    }
+  });
+
   it('F1: keeps what was sent meanwhile', async () => {
     const { session, sockets, clock } = given();
     void session.open();

@@ -54,6 +54,17 @@ describe('AlphaFlux: address', () => {
     [{ keyterms: Array.from({ length: 101 }, () => 'x') }, 'options.keyterms'],
     [{ languageHints: ['en'] }, 'flux-general-multi'],
   ];
+  it('refuses a language that its model does not hear, and no other', async () => {
+    for (const language of ['es', 'ja-JP']) {
+      const refusal = await failure(new AlphaFlux({ apiKey: 'k', language }).initialize());
+      expect(refusal.message).toContain(`flux-general-en hears English, not ${language}: set it to flux-general-multi`);
+    }
+    for (const config of [{ language: 'en-GB' }, { language: 'es', options: { model: 'flux-general-multi' } }]) {
+      await using flux = new AlphaFlux({ apiKey: 'k', ...config });
+      await flux.initialize();
+    }
+  });
+
   for (const [options = {}, key] of wrong) {
     it(`refuses ${JSON.stringify(options).slice(0, 60)}`, async () => {
       expect((await failure(new AlphaFlux({ apiKey: 'k', options }).initialize())).message).toContain(key);

@@ -4,6 +4,7 @@ import type { Logger } from '../../core/logger.ts';
 import { ownEntry } from '../../core/own-entry.ts';
 import type { Query } from '../../core/remote-provider.ts';
 import type { SpeechEvent } from '../../core/roles.ts';
+import { primaryLanguage } from '../../core/wire-names.ts';
 import { wireParameters } from '../../core/wire-parameters.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import {
@@ -117,6 +118,7 @@ export interface AlphaFluxConfig extends StreamingSTTConfig {
 const english = 'flux-general-en';
 
 const rules: ConfigRules = {
+  language: { type: 'text' },
   'options.model': { known: [english, 'flux-general-multi'], wire: 'model', default: english },
   'options.eagerEotThreshold': { min: 0.3, max: 0.9, wire: 'eager_eot_threshold' },
   'options.eotThreshold': { min: 0.5, max: 1, wire: 'eot_threshold' },
@@ -194,7 +196,11 @@ export const alphaFluxWire: STTWire<AlphaFluxConfig, AlphaFluxTurns> = {
     ...wireParameters(config, rules),
     ...config.options?.parameters,
   }),
-  conflict({ options: { model = english, eagerEotThreshold = 0, eotThreshold = 0.7, languageHints = [] } = {} }) {
+  conflict({ language = 'en', options = {} }) {
+    const { model = english, eagerEotThreshold = 0, eotThreshold = 0.7, languageHints = [] } = options;
+    if (model === english && primaryLanguage(language) !== 'en') {
+      return `options.model ${english} hears English, not ${language}: set it to flux-general-multi`;
+    }
     if (eagerEotThreshold > eotThreshold) {
       return `options.eagerEotThreshold must be at most eotThreshold (${eotThreshold}), not ${eagerEotThreshold}`;
     }
