@@ -96,8 +96,8 @@ const refusals: Readonly<Record<string, Refusal>> = {
  * The user's microphone, in a browser (W3C Media Capture and Web Audio). No service; needs a page on https or
  * localhost.
  *
- * An unplugged microphone is replaced by the preferred one, else by the system's default, as soon as there is one. One that
- * the user takes away is opened again when the user gives it back.
+ * An unplugged microphone is replaced by the preferred one, else by the system's default, as soon as there is one. One
+ * that the user takes away is opened again when the user gives it back.
  */
 export class MicrophoneInput extends TrackInput<MicrophoneInputConfig> {
   override readonly name = 'MicrophoneInput' as const;
