@@ -267,6 +267,7 @@ describe('The playground in Chromium', () => {
     expect(await focused()).toBe('start');
     await page.reload();
     await page.waitForSelector('html[data-ready]');
+    expect(await violations(page, 'all')).toEqual([]);
     await page.focus('#scene');
     await page.keyboard.press('Enter');
     await page.waitForSelector('#waiting', { state: 'hidden' });
