@@ -266,9 +266,11 @@ describe('PageSocket with Opus', () => {
       ...{ set: () => undefined, close: () => undefined },
     };
     const opus = new PageOpus(() => codec, micRate);
-    expect(hostile.map((bytes) => opus.decode(Uint8Array.from(bytes)))).toEqual(hostile.map(() => undefined));
+    expect(hostile.map((bytes) => opus.decode({ at: 0, data: Uint8Array.from(bytes) }))).toEqual(
+      hostile.map(() => undefined),
+    );
     expect(shown).toEqual([]);
-    expect(opus.decode(Uint8Array.of(0x78, 1))).toHaveLength(640);
+    expect(opus.decode({ at: 1_000, data: Uint8Array.of(0x78, 1) })?.data).toHaveLength(640);
   });
 
   it('talks linear16 with a page that does not ask, and where the server may not', () => {

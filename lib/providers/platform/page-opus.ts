@@ -4,7 +4,7 @@ import { opusSamples } from '../../audio/codec.ts';
 import { joinBytes } from '../../audio/concat.ts';
 import { missingPackage } from '../../core/optional-peer.ts';
 import { VoiceError } from '../../core/errors.ts';
-import { opusBitrate, opusDelay, opusFrame, opusRate } from '../../transport/page-wire.ts';
+import { opusBitrate, opusDelay, opusFrame, opusRate, type MicFrame } from '../../transport/page-wire.ts';
 
 /** One encoder and one decoder of an Opus package, mono, of one sample rate. */
 interface OpusCodec {
@@ -119,9 +119,15 @@ export interface PlacedPacket {
 
 /** The two directions of a page that talks Opus, in packets of 20 ms. */
 export class PageOpus {
+  /** Sample rate of what the page plays, in Hz. */
+  readonly rate = opusRate;
+  /** What players of Opus decode before a position that they seek (RFC 7845), in milliseconds. */
+  readonly warmUpMs = 80;
+  /** Samples of a packet of the page's, at its microphone's rate. */
+  readonly micFrame: number;
   readonly #voice: OpusCodec;
   readonly #ear: OpusCodec;
-  readonly #earFrame: number;
+  readonly #micDelay: number;
   /** What does not fill a frame yet, and its position. */
   #held: Uint8Array<ArrayBuffer> = new Uint8Array(0);
   #at = 0;
@@ -137,7 +143,8 @@ export class PageOpus {
       this.#voice.close();
       throw cause;
     }
-    this.#earFrame = opusFrame(micRate);
+    this.micFrame = opusFrame(micRate);
+    this.#micDelay = opusDelay(micRate);
   }
 
   /** Begins a play, or continues one, at a position: with an encoder that knows nothing, as the page's decoder. */
@@ -169,12 +176,17 @@ export class PageOpus {
     return this.encode(new Uint8Array(Math.ceil(least / frameBytes) * frameBytes - this.#held.length));
   }
 
-  /** A packet of the page's as linear16 at its microphone's rate; `undefined` unless it is 20 ms of Opus. Never throws. */
-  decode(packet: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
+  /**
+   * A packet of the page's as linear16 at its microphone's rate, and where that begins; `undefined` unless it is 20 ms of
+   * Opus. Never throws.
+   */
+  decode({ at, data: packet }: MicFrame): MicFrame | undefined {
     if (packet.length > maxPacketBytes || opusSamples(packet) !== opusFrame(opusRate)) return undefined;
     try {
-      const data = this.#ear.decode(packet);
-      return data.length === this.#earFrame * 2 ? new Uint8Array(data) : undefined;
+      const samples = this.#ear.decode(packet);
+      if (samples.length !== this.micFrame * 2) return undefined;
+      const from = at - this.#micDelay;
+      return { at: Math.max(0, from), data: new Uint8Array(samples).subarray(Math.max(0, -from) * 2) };
     } catch {
       return undefined;
     }

@@ -8,9 +8,6 @@ import { Alarm } from '../../stream/patient-timer.ts';
 import {
   encodeFrame,
   encodePageWire,
-  opusDelay,
-  opusFrame,
-  opusRate,
   pageCloses,
   type Numbered,
   type PageCommand,
@@ -44,9 +41,6 @@ export type PagePresence = 'connected' | 'away' | 'gone';
 
 /** Longest silence of a page, which pings every 4 s, in milliseconds. */
 const silenceMs = 15_000;
-
-/** What players of Opus decode before a position that they seek (RFC 7845), in milliseconds. */
-const opusWarmUpMs = 80;
 
 /**
  * Most events kept for a page that is away, and their total length in UTF-16 code units; beyond that, the oldest are
@@ -93,7 +87,8 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
   #micAt = 0;
   /** The number of the last command. */
   #commands = 0;
-  #told: { readonly seq: number; readonly text: string }[] = [];
+  /** Events that the page may not have, by their number. */
+  readonly #told = new Map<number, string>();
   #toldLength = 0;
   #seq = 0;
   #isReplaced = false;
@@ -104,11 +99,11 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
     const { sampleRate = 24_000, leadMs = 3000, scheduler = asyncScheduler } = config;
     this.#scheduler = scheduler;
     this.#opus = opus;
-    this.#format = formatOf(opus ? opusRate : sampleRate);
+    this.#format = formatOf(opus?.rate ?? sampleRate);
     this.#away = new Alarm(scheduler, () => this.#over('closed'));
     this.#silence = new Alarm(scheduler, () => this.#line.end('closed', 1001, `no message for ${silenceMs} ms`));
     const options: PageLineOptions = {
-      ...{ format: this.#format, leadMs, warmUpMs: opus ? opusWarmUpMs : 0, scheduler },
+      ...{ format: this.#format, leadMs, warmUpMs: opus?.warmUpMs ?? 0, scheduler },
       isOpen: () => this.#line.isOpen,
       send: (message) => this.#order(message),
       sendAudio: (play, at, data) => this.#sendAudio(play, this.#opus?.encode(data) ?? [{ at, data }]),
@@ -161,11 +156,11 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
     const { resumeMs = 30_000 } = this.config;
     const { sampleRate: rate } = this.#format;
     const audio = this.#opus && { audio: 'opus' as const };
-    const missed = Math.max(0, (this.#told[0]?.seq ?? this.#seq + 1) - 1 - hello.seen);
+    const missed = Math.max(0, this.#firstTold - 1 - hello.seen);
     const [session, token] = [this.session, this.#token];
     this.#send({ type: 'welcome', session, token, resumed, rate, ...audio, ...this.#arrived, resumeMs, missed });
     this.#forget(hello.seen);
-    for (const { text } of this.#told) this.#line.send(text);
+    for (const text of this.#told.values()) this.#line.send(text);
     const { player } = this.playout;
     if (player) player.goOn(hello);
     else if (hello.play !== undefined) this.#send({ type: 'cut', id: hello.play });
@@ -177,11 +172,11 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
     if (this.#presence$.value === 'gone') return;
     this.#seq += 1;
     const text = encodePageWire({ type: 'event', seq: this.#seq, event });
-    this.#told.push({ seq: this.#seq, text });
+    this.#told.set(this.#seq, text);
     this.#toldLength += text.length;
     this.#line.send(text);
-    while (this.#told.length > maxEvents || (this.#toldLength > maxEventsLength && this.#told.length > 1)) {
-      this.#forget(this.#told[0]?.seq ?? 0);
+    while (this.#told.size > maxEvents || (this.#toldLength > maxEventsLength && this.#told.size > 1)) {
+      this.#forget(this.#firstTold);
     }
   }
 
@@ -219,7 +214,7 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
     this.#away.unsubscribe();
     this.#silence.unsubscribe();
     this.#line.end('closed', pageCloses.over);
-    this.#told = [];
+    this.#told.clear();
     this.#opus?.close();
     this.end({ reason });
   }
@@ -285,12 +280,11 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
   }
 
   /** Packets come whole, so one whose beginning is known is known. */
-  #decode(opus: PageOpus, { at, data }: MicFrame): void {
-    if (at < this.#micAt) return;
-    this.#micAt = at + opusFrame(this.#rate);
-    const samples = opus.decode(data);
-    const from = at - opusDelay(this.#rate);
-    if (samples) this.#capture(Math.max(0, from), samples.subarray(Math.max(0, -from) * 2));
+  #decode(opus: PageOpus, frame: MicFrame): void {
+    if (frame.at < this.#micAt) return;
+    this.#micAt = frame.at + opus.micFrame;
+    const heard = opus.decode(frame);
+    if (heard) this.#capture(heard.at, heard.data);
     else this.#line.warn('malformed audio');
   }
 
@@ -314,11 +308,19 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
     this.#line.send(encodePageWire(message));
   }
 
+  /** The first event that is kept, or the next one. */
+  get #firstTold(): number {
+    const [first = this.#seq + 1] = this.#told.keys();
+    return first;
+  }
+
   /** The page has received events up to this one. */
   #forget(seq: number): void {
-    const kept = this.#told.findIndex((event) => event.seq > seq);
-    const dropped = this.#told.splice(0, kept < 0 ? this.#told.length : kept);
-    for (const { text } of dropped) this.#toldLength -= text.length;
+    for (const [each, text] of this.#told) {
+      if (each > seq) return;
+      this.#told.delete(each);
+      this.#toldLength -= text.length;
+    }
   }
 }
 
