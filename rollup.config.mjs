@@ -240,13 +240,27 @@ const withoutEmpty = {
  *
  * @param minifyIdentifiers - Shortens what has a name within a function or a class alone: of a script, no other.
  */
-const pack = (code, charset = 'utf8', minifyIdentifiers = false) =>
+const pack = (code, minifyIdentifiers = false) =>
   transformSync(code, {
-    ...{ target: 'esnext', charset, minifyIdentifiers, minifyWhitespace: true, minifySyntax: true, lineLimit: 300 },
+    ...{
+      target: 'esnext',
+      charset: 'utf8',
+      minifyIdentifiers,
+      minifyWhitespace: true,
+      minifySyntax: true,
+      lineLimit: 300,
+    },
   }).code;
 
-/** Node reads and compiles a file of ASCII twice as fast; one with many other letters would get larger by it. */
-const charsetOf = (code) => ((code.match(/[^\0-\x7f]/g) ?? []).length < 500 ? 'ascii' : 'utf8');
+/**
+ * Node reads and compiles a file of ASCII faster; one with many other letters would get larger by it. An escape is the
+ * letter itself in a string, a template and a regular expression.
+ */
+function asAscii(code) {
+  const letters = code.match(/[^\0-\x7f]/g) ?? [];
+  if (letters.length > 2_000) return code;
+  return code.replace(/[^\0-\x7f]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
 
 /** TypeScript indents by four spaces, which are an eighth of the package. */
 const packed = {
@@ -259,7 +273,7 @@ const packed = {
 const packedScripts = {
   name: 'packed-scripts',
   generateBundle(_options, bundle) {
-    for (const chunk of chunksOf(bundle)) chunk.code = pack(chunk.code, charsetOf(chunk.code), true);
+    for (const chunk of chunksOf(bundle)) chunk.code = asAscii(pack(chunk.code, true));
   },
 };
 function chunksOf(bundle) {

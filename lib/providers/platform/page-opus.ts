@@ -120,7 +120,7 @@ export interface PlacedPacket {
 /** The two directions of a page that talks Opus, in packets of 20 ms. */
 export class PageOpus {
   /** Sample rate of what the page plays, in Hz. */
-  readonly rate = opusRate;
+  readonly rate: number = opusRate;
   /** What players of Opus decode before a position that they seek (RFC 7845), in milliseconds. */
   readonly warmUpMs = 80;
   /** Samples of a packet of the page's, at its microphone's rate. */
