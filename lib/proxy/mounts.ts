@@ -26,10 +26,8 @@ export interface Admitted {
 export class Mounts {
   /** Path before the mounts. */
   readonly prefix: string;
-  /** The targets that are mounted, by name. */
-  readonly mounted = new Map<string, ProxyTarget>();
-  /** Variables without which a target is not mounted, by name. */
-  readonly missing = new Map<string, readonly string[]>();
+  readonly #mounted = new Map<string, ProxyTarget>();
+  readonly #missing = new Map<string, readonly string[]>();
   readonly #bases: Readonly<Record<string, string>>;
   readonly #tokens: readonly string[];
   readonly #pages: OriginRules;
@@ -55,14 +53,24 @@ export class Mounts {
     }
   }
 
+  /** The targets that are mounted, by name. */
+  get mounted(): ReadonlyMap<string, ProxyTarget> {
+    return this.#mounted;
+  }
+
+  /** Variables without which a target is not mounted, by name. */
+  get missing(): ReadonlyMap<string, readonly string[]> {
+    return this.#missing;
+  }
+
   /** The path of each target that is mounted, by its name. */
   get paths(): Record<string, string> {
-    return Object.fromEntries([...this.mounted.keys()].map((name) => [name, `${this.prefix}/${name}`]));
+    return Object.fromEntries([...this.#mounted.keys()].map((name) => [name, `${this.prefix}/${name}`]));
   }
 
   /** The same by the classes that it serves. */
   get providers(): Record<string, string> {
-    const entries = [...this.mounted].flatMap(([name, { providers = [] }]) =>
+    const entries = [...this.#mounted].flatMap(([name, { providers = [] }]) =>
       providers.map((each) => [each, `${this.prefix}/${name}`] as const),
     );
     return Object.fromEntries(entries);
@@ -81,7 +89,7 @@ export class Mounts {
       return { status: 403, code: 'origin_refused', message: 'The proxy does not serve this page' };
     }
     const { vendor: name, path, query } = parsed;
-    const target = this.mounted.get(name);
+    const target = this.#mounted.get(name);
     if (!target) return { status: 404, code: 'vendor_not_mounted', message: 'The proxy does not serve this vendor' };
     const grantsTokens = this.#tokens.includes(name);
     const grant = grantsTokens ? ownMember(target.tokens, path.slice(1)) : undefined;
@@ -98,11 +106,11 @@ export class Mounts {
     if (!/^[\w-]+$/.test(name)) throw new Error(`A mount must be a word such as deepgram: ${name}`);
     const absent = needsOf(target).filter((each) => !this.#environment[each]);
     if (absent.length > 0) {
-      this.missing.set(name, absent);
+      this.#missing.set(name, absent);
       return;
     }
     for (const route of target.routes) this.#address(name, target, route);
-    this.mounted.set(name, target);
+    this.#mounted.set(name, target);
   }
 
   #address(name: string, target: ProxyTarget, { base }: Pick<ProxyRoute, 'base'>): string {

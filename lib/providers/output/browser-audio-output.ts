@@ -61,7 +61,8 @@ export class BrowserAudioOutput extends ContextOutput<BrowserAudioOutputConfig> 
   }
 
   /** Leaves a preferred speaker that is gone for the system's choice, and returns to it. */
-  protected override upkeep$(context: SinkContext): Observable<unknown> {
+  protected override upkeep$(opened: AudioContext): Observable<unknown> {
+    const context: SinkContext = opened;
     if (!context.setSinkId) return EMPTY;
     const { mediaDevices } = navigator;
     // Chromium stops a context whose device fails. Ids are known once the microphone is allowed.
