@@ -27,9 +27,14 @@ const calls = sessions({
       new AlphaTTS({ ...voice, outputFormat: 'mulaw' }),
     ],
   }),
+  // Here a call is stored: what was said, how it ended, what it used.
+  onEnd: ({ id, pipeline }, { reason, durationMs }) => {
+    console.log(`${id}: ${reason} after ${Math.round(durationMs / 1000)} s`, pipeline.history.items);
+  },
 });
 calls.events$.subscribe((event) => {
-  console.log(event.type === 'refused' ? `refused: ${event.reason}` : `${event.type} ${event.session.id}`);
+  if (event.type === 'refused') console.log(`refused: ${event.reason}`);
+  else console.log(event.type, event.session.id, 'error' in event ? event.error : '');
 });
 
 /** Who calls: Twilio, or on this machine anybody while there is no PUBLIC_URL. */
