@@ -254,7 +254,8 @@ const pack = (code, minifyIdentifiers = false) =>
 
 /**
  * Node reads and compiles a file of ASCII faster; one with many other letters would get larger by it. An escape is the
- * letter itself in a string, a template and a regular expression.
+ * letter itself in a string, a template and a regular expression; in a raw template it is not, but each of ours becomes a
+ * regular expression.
  */
 function asAscii(code) {
   const letters = code.match(/[^\0-\x7f]/g) ?? [];
