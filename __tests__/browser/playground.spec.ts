@@ -7,6 +7,7 @@ import { readSession } from 'rxvoice/testing';
 import { laneOf, lanes } from '../../samples/marbles/lanes.ts';
 import { marbleDiagram } from '../../samples/marbles/svg.ts';
 import { Timeline } from '../../samples/marbles/timeline.ts';
+import { serviceNames } from '../../samples/sandbox/index.ts';
 import { decodeSamples, encodeText, silence } from '../../samples/sandbox/modem.ts';
 import { startPlayground, type Playground } from '../../samples/playground/server/playground.ts';
 import { ofType } from '../samples/playground/conversations.ts';
@@ -44,6 +45,13 @@ describe('The playground in Chromium', () => {
     // What one person chose is not the next one's choice.
     await page.evaluate(() => localStorage.clear());
     await page.close();
+    // Nor is what went wrong in one test still wrong in the next.
+    const headers = { 'content-type': 'application/json' };
+    for (const service of serviceNames) {
+      const body = JSON.stringify({ hazard: 'clear', service });
+      const { ok } = await fetch(new URL('/api/hazards', playground.url), { method: 'POST', headers, body });
+      expect(ok).toBe(true);
+    }
     expect(browser.failures).toEqual([]);
   });
 
