@@ -172,7 +172,7 @@ function answer({ id, turnId, speechId }: Candidate, context: Context): Observab
         moments,
         tokens: 0,
         wastedTokens: 0,
-        wasted: { ...wasted, voice: agent.name },
+        wasted: { voice: agent.name, ...wasted },
         unanswered: undefined,
         outcome: { heardText, interrupted },
         silentAt: Math.max(silentAt, scheduler.now()),
@@ -187,7 +187,7 @@ function playReply(
   turnId: string | undefined,
   { agent, emit, scheduler }: Context,
 ): SpeechRequest['synthesize'] {
-  const envelope = { ...(turnId === undefined ? {} : { turnId }), role: 'llm', provider: agent.name } as const;
+  const envelope = { role: 'llm', provider: agent.name, ...(turnId === undefined ? {} : { turnId }) } as const;
   return (script) =>
     defer(() => {
       // One reply is one round: the service does not say which audio belongs to which text.

@@ -53,7 +53,7 @@ class Answer {
   readonly #stopwatch: Stopwatch;
   /** Events kept until the gate opens. */
   readonly #untold: GenerationStep[] = [];
-  #log: AnswerLog = { parts: [], tokens: 0 };
+  #log: AnswerLog = { parts: [], asking: undefined, running: undefined, tokens: 0 };
   #result: SpeechResult = nothingHeard;
   #isCommitted = false;
   #failed = false;
@@ -86,11 +86,6 @@ class Answer {
     const { id, turnId, text, context: found, refusal } = this.#candidate;
     const { generation, history, joined: words } = this.#context;
     const asked$ = generateAnswer({
-      ...generation,
-      agent: () => this.#agent(),
-      emit: (type, payload) => {
-        generation.emit(type, payload, { turnId });
-      },
       gate$: this.#gate$,
       messages: (systemPrompt) => {
         const { role = 'assistant' } = history.items.at(-1) ?? {};
@@ -107,6 +102,11 @@ class Answer {
       onToolRound: (part, said, calls, outcomes) => {
         this.#log = withItem(this.#log, part, history.addToolRound(said, calls, outcomes, this.#facts()));
         addJoined(words, history, this.#facts());
+      },
+      ...generation,
+      agent: () => this.#agent(),
+      emit: (type, payload) => {
+        generation.emit(type, payload, { turnId });
       },
     });
     const step$ = refusal === undefined ? asked$ : refuse(refusal, first, generation.scheduler);
@@ -200,7 +200,7 @@ class Answer {
       addJoined(words, history, this.#facts());
       const asked = log.asking === undefined ? undefined : log.parts[log.asking];
       const envelope = { turnId, role: 'llm' } as const;
-      if (asked) generation.emit('llm.aborted', { text: asked.text }, { ...envelope, provider: asked.agent.llm.name });
+      if (asked) generation.emit('llm.aborted', { text: asked.text }, { provider: asked.agent.llm.name, ...envelope });
     }
     const length = log.parts.reduce((sum, { text }) => sum + text.length, 0);
     const unheard = length ? Math.max(0, 1 - heard.text.length / length) : 1;
@@ -212,7 +212,7 @@ class Answer {
       silentAt,
       tokens: refusal === undefined ? log.tokens : 0,
       wastedTokens: Math.round(log.tokens * unheard),
-      wasted: { ...wasted, voice },
+      wasted: { voice, ...wasted },
       untold: this.#isCommitted ? undefined : costOf(this.#untold, log),
       outcome: { heardText: this.#isCommitted ? heard.text : '', interrupted },
       unanswered: history.lastSaid?.text,

@@ -80,14 +80,20 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
       wakeAt,
       tick: { type: 'tick' },
     };
-    const signals = userSignals({ ...setup, bus, validate, soundings });
+    const signals = userSignals({ bus, validate, soundings, ...setup });
     const step$ = merge(...signals, setup.commands$, later$).pipe(fold(machine, scheduler));
     const state$ = new BehaviorSubject(start);
-    const answerer = setup.answerer({ ...sharedBy(setup, state$, bus, later$, validate, soundings), joined });
+    const answerer = setup.answerer({ joined, ...sharedBy(setup, state$, bus, later$, validate, soundings) });
     const world: World = {
+      output: setup.ports.output,
+      joined,
+      bus,
+      later$,
+      warm$,
+      questions$,
+      hook: answerer.hook,
+      inject: answerer.inject,
       ...setup,
-      ...{ output: setup.ports.output, joined, bus, later$, warm$, questions$ },
-      ...{ hook: answerer.hook, inject: answerer.inject },
     };
 
     // The heart: the next candidate replaces the current one, cancelling its request, synthesis and playback.

@@ -15,7 +15,7 @@ export function publishInterim(
   const told = emit(
     'transcript.interim',
     { text, stablePrefix, result },
-    { ...(turnId === undefined ? {} : { turnId }), role: 'stt' },
+    { role: 'stt', ...(turnId === undefined ? {} : { turnId }) },
   );
   return [{ ...state, interim: text }, told];
 }

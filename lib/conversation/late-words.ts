@@ -24,7 +24,7 @@ const lateMs = 10_000;
 export function lateWords(before: LateWords | undefined, words: Omit<LateWords, 'heardAt'>): LateWords {
   const { text, at } = words;
   const earlier = before && text && isExpected(before, words.utteranceId, at) ? before.text : '';
-  return { ...words, text: joinWords(earlier, text), heardAt: at };
+  return { heardAt: at, ...words, text: joinWords(earlier, text) };
 }
 
 /** What a result adds to words that were committed before they were final, and what is still awaited of these. */

@@ -39,7 +39,7 @@ export function conversation(ports: ConversationPorts, options: ConversationOpti
     pushToTalk: ports.pushToTalk,
     listen: ports.listen,
     commands$: ports.commands$.pipe(withTickets()),
-    answerer: (shared) => modelAndVoice(ports, { ...ports, agents, voices }, shared),
+    answerer: (shared) => modelAndVoice(ports, { agents, voices, ...ports }, shared),
   });
 }
 
@@ -56,11 +56,11 @@ function modelAndVoice(ports: ConversationPorts, sources: AnswerSources, shared:
   const { tts, output } = ports;
   const agent = (): ActiveAgent => activeAgent(now(), sources);
   const speech = {
-    ...shared.speech,
     voice: tts,
     playoutMs: () => agent().timeouts.playoutMs,
     transcode: (audio$: Observable<AudioChunk>, sourceOf: (chunk: AudioChunk) => string) =>
       ports.transcode?.(audio$, sourceOf) ?? audio$,
+    ...shared.speech,
   };
   const hooks$ = new Subject<Extract<Effect, { readonly type: 'hook' }>>();
   const voice: VoiceContext = { scheduler, validate };

@@ -11,7 +11,7 @@ export function enqueue(lock: OutputLock, speech: QueuedSpeech): OutputLock {
 export function grant(lock: OutputLock): OutputLock {
   if (lock.speaking || lock.queue.length === 0) return lock;
   const [next, ...queue] = lock.queue;
-  return next ? { speaking: { ...next, audible: false }, queue } : lock;
+  return next ? { speaking: { audible: false, ...next }, queue } : lock;
 }
 
 /** Marks the speech that holds the output as audible. */

@@ -159,7 +159,7 @@ export class Script {
       part.isCompressed ||= !isPcmLike(part.metadata.encoding);
       if (!part.isCompressed) part.receivedMs += durationMs(chunk.data.byteLength, part.metadata);
     }
-    return chunk.metadata || !part.metadata ? chunk : { ...chunk, metadata: part.metadata };
+    return chunk.metadata || !part.metadata ? chunk : Object.assign({}, chunk, { metadata: part.metadata });
   }
 
   /** Ignores words once they add up to far more than the text. */

@@ -185,7 +185,7 @@ class Speech {
     this.#phase = 'created';
     emit('speech.created', { source, interruptible, stored }, this.#envelope);
     subscriber.next('first-piece');
-    report({ type: 'speech.ready', speech: { ...this.#turn, id, source, interruptible, urgent } });
+    report({ type: 'speech.ready', speech: { id, source, interruptible, urgent, ...this.#turn } });
     return mayPlay$(id).pipe(
       switchMap(() => {
         this.#phase = 'playing';

@@ -170,7 +170,7 @@ const unheard: Omit<Hearing, 'startedAt' | 'until'> = {
 function beginning(state: HandsFree, at: number, { sttTimeoutMs }: TurnRules): HearingState {
   const until = at + sttTimeoutMs;
   if (state.phase === 'hearing') return { ...state, until };
-  return { ...unheard, startedAt: at, until, learnt: state.learnt, late: state.late };
+  return { startedAt: at, until, learnt: state.learnt, late: state.late, ...unheard };
 }
 
 function takeVoice(
@@ -321,7 +321,9 @@ function over(
     turnOver(state, text || isPause ? late : undefined),
     ...decisions,
     {
-      ...{ type: 'commit', text: whole, endedBy: by },
+      type: 'commit',
+      text: whole,
+      endedBy: by,
       ...(result && by !== 'timeout' ? { result } : {}),
       ...(spokenUntil === undefined ? {} : { endOfSpeechAt: spokenUntil }),
       ...(finalAt === undefined ? {} : { finalAt }),

@@ -39,26 +39,28 @@ export interface Turn {
   readonly measured: TurnMetrics;
 }
 
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
 /** Adds measurements to a turn. */
 export function withMeasured(turn: Turn, measured: TurnMetrics): Turn {
-  return { ...turn, measured: { ...turn.measured, ...measured } };
+  return { ...turn, measured: Object.assign({}, turn.measured, measured) };
 }
 
 /** Adds what nobody heard to a turn: tokens, and what was synthesized. */
 export function withWaste(turn: Turn, tokens: number, { characters, audioMs }: Waste): Turn {
   if (!tokens && !characters && !audioMs) return turn;
   const { wastedTokens = 0, wastedCharacters = 0, wastedAudio = 0 } = turn.measured;
-  return withMeasured(turn, {
-    ...(tokens ? { wastedTokens: wastedTokens + tokens } : {}),
-    ...(characters ? { wastedCharacters: wastedCharacters + characters } : {}),
-    ...(audioMs ? { wastedAudio: wastedAudio + audioMs } : {}),
-  });
+  const wasted: Writable<TurnMetrics> = {};
+  if (tokens) wasted.wastedTokens = wastedTokens + tokens;
+  if (characters) wasted.wastedCharacters = wastedCharacters + characters;
+  if (audioMs) wasted.wastedAudio = wastedAudio + audioMs;
+  return withMeasured(turn, wasted);
 }
 
 /** A turn's latency. Each part runs from the last known moment, so that the parts add up. */
 export function metricsOf({ committedAt, hookedAt, endOfSpeechAt, finalAt, moments, measured }: Turn): TurnMetrics {
   if (committedAt === undefined) return measured;
-  const metrics: { -readonly [K in keyof TurnMetrics]: TurnMetrics[K] } = { ...measured };
+  const metrics: Writable<TurnMetrics> = Object.assign({}, measured);
   const endpointing = endOfSpeechAt === undefined ? undefined : Math.max(0, committedAt - endOfSpeechAt);
   if (endpointing !== undefined) metrics.endpointing = endpointing;
   if (endOfSpeechAt !== undefined && finalAt !== undefined) metrics.sttFinal = Math.max(0, finalAt - endOfSpeechAt);

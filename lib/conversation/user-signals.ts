@@ -73,7 +73,8 @@ function transcriptSignals(context: UserSignalsContext): Observable<Input> {
     const endOfSpeechAt = timeOf(words.at(-1)?.endMs, ports);
     const sounding = soundings.at(scheduler.now());
     return {
-      ...{ type: 'transcript', result },
+      type: 'transcript',
+      result,
       ...(startOfSpeechAt === undefined ? {} : { startOfSpeechAt }),
       ...(endOfSpeechAt === undefined ? {} : { endOfSpeechAt }),
       ...(sounding ? { sounding } : {}),

@@ -143,7 +143,7 @@ export function discard(state: ConversationState, reason: DiscardReason, at: num
 /** An answer that will end, and report what was heard. */
 function ending(candidate: Candidate, cut: Cut): Candidate {
   if (candidate.phase === 'ending') return candidate;
-  return { ...candidate, phase: 'ending', wasPreflight: candidate.phase === 'preflight', cut };
+  return { wasPreflight: candidate.phase === 'preflight', cut, ...candidate, phase: 'ending' };
 }
 
 /** Silences the agent, and aborts what it was preparing. */
@@ -191,16 +191,16 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
   const [open, ...remembered] = isRemembered ? [opened] : noteSaid(opened, said);
   const envelope = { turnId: turn.id };
   const committed: Turn = {
-    ...turn,
     committedAt: at,
     ...(endOfSpeechAt === undefined ? {} : { endOfSpeechAt }),
     ...(finalAt === undefined ? {} : { finalAt }),
+    ...turn,
   };
   const effects: Effect[] = [
     ...started,
     ...(ticket || isRemembered
       ? []
-      : [emit('transcript.final', { text, ...(result ? { result } : {}) }, { ...envelope, role: 'stt' })]),
+      : [emit('transcript.final', { text, ...(result ? { result } : {}) }, { role: 'stt', ...envelope })]),
     ...remembered,
     emit('turn.committed', { text, endedBy }, envelope),
   ];

@@ -48,7 +48,7 @@ export function microphoneGate({
   isPushToTalk,
   metadata,
 }: MicrophoneGateOptions): MonoTypeOperatorFunction<AudioChunk> {
-  const told = (chunk: AudioChunk): AudioChunk => (chunk.metadata ? chunk : { ...chunk, metadata });
+  const told = (chunk: AudioChunk): AudioChunk => (chunk.metadata ? chunk : Object.assign({}, chunk, { metadata }));
   const isShut = (): boolean => isMuted$.value || !isOpen$.value;
   if (!isPushToTalk) return map((chunk) => (isShut() ? silenced(chunk, metadata) : told(chunk)));
   const isPcm = (chunk: AudioChunk): boolean => isPcmLike((chunk.metadata ?? metadata).encoding);

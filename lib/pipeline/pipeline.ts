@@ -137,7 +137,9 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     const signals = signal ? [signal] : [];
     const starting = before.then(() => this.#start(next, session, signals));
     this.#starting = {
-      ...{ run: next, session, signals },
+      run: next,
+      session,
+      signals,
       promise: starting.finally(() => {
         if (this.#starting?.run === next) this.#starting = undefined;
       }),

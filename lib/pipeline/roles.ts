@@ -82,11 +82,11 @@ export function assignRoles(providers: readonly AnyProvider[], defaults: Default
     output: (find('output') as OutputProvider | undefined) ?? defaults.output,
     all: [...new Set<ProviderContract>(providers)],
   };
-  if (agent) return { ...base, agent, listener: agent, voices: [] };
+  if (agent) return { agent, listener: agent, voices: [], ...base };
   const stt = (find('stt') ?? missing('stt')) as STTProvider;
   const llm = (find('llm') ?? missing('llm')) as LLMProvider;
   const tts = (find('tts') ?? missing('tts')) as TTSProvider;
-  return { ...base, stt, listener: stt, llm, tts, voices: [tts] };
+  return { stt, listener: stt, llm, tts, voices: [tts], ...base };
 }
 
 /** The roles, with the models and voices that agents and languages have of their own. */

@@ -136,24 +136,25 @@ function conversationOf(
     reportError(error, { provider: output.name, role: 'output' }),
   );
   const shared = { output, commands$, transcode, captions$, device$: input.device$ ?? EMPTY };
-  if (agent && code.agentConversation) return code.agentConversation({ ...shared, agent }, { history, scheduler });
+  if (agent && code.agentConversation) return code.agentConversation({ agent, ...shared }, { history, scheduler });
   if (!stt || !llm || !tts || !code.conversation) return EMPTY;
   const { transcripts$, speech$, connection$ = EMPTY, reportsSpeechEnd = false } = stt;
   const ports = {
-    ...shared,
     llm,
     tts,
     transcripts$,
     speech$,
     connection$,
     reportsSpeechEnd,
-    ...(code.phrases ? { phrases: code.phrases } : {}),
-    ...(captured.voice$ ? { voice$: captured.voice$ } : {}),
-    ...{ sttName: stt.name, sttPauseMs: stt.pauseMs },
+    sttName: stt.name,
+    sttPauseMs: stt.pauseMs,
     finalize: stt.finalize && ((): void => stt.finalize?.()),
     listen: (isOn: boolean) => captured.listen(isOn),
     pushToTalk: (isOn: boolean) => captured.setPushToTalk(isOn),
     capturedAt: (positionMs: number) => captured.timeOf(positionMs),
+    ...(code.phrases ? { phrases: code.phrases } : {}),
+    ...(captured.voice$ ? { voice$: captured.voice$ } : {}),
+    ...shared,
   };
   const { providers: _providers, inputEvents: _events, logger: _logger, vad: _vad, ...settings } = options;
   return code.conversation(ports, { ...settings, history, scheduler });

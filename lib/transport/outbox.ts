@@ -127,9 +127,8 @@ export class Outbox {
   }
 
   #hasRoom(socket: RawSocket, data: SocketData): boolean {
-    const { maxBufferedBytes = mebibyte } = this.#options;
     const buffered = socket.bufferedAmount;
-    return buffered === 0 || buffered + sizeOf(data) <= maxBufferedBytes;
+    return buffered === 0 || buffered + sizeOf(data) <= (this.#options.maxBufferedBytes ?? mebibyte);
   }
 }
 

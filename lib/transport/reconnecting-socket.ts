@@ -105,13 +105,13 @@ export class ReconnectingSocket {
     this.#options = options;
     this.#scheduler = options.scheduler ?? asyncScheduler;
     this.#outbox = new Outbox({
-      ...options,
       onOverflow: (maxBytes) => {
         const message = `more than ${maxBytes} bytes queued for the connection: the oldest are dropped`;
         this.#errors$.next(socketError(options, message, { code: 'overflow', recoverable: true }));
       },
       stalled: (ms) =>
         socketError(options, `the service read nothing for ${ms} ms`, { code: 'connection', recoverable: true }),
+      ...options,
     });
     this.messages$ = this.#messages$.asObservable();
     this.connection$ = this.#connection$.asObservable();
@@ -198,7 +198,7 @@ export class ReconnectingSocket {
     }
     const done$ = new Subject<boolean>();
     const done = firstValueFrom(done$, { defaultValue: false });
-    const closing: Life & Closing = { ...life, phase: 'closing', done, insists, hasLastWord: false };
+    const closing: Life & Closing = { done, insists, hasLastWord: false, ...life, phase: 'closing' };
     this.#life = closing;
     const goodbye$ = this.#connection$.pipe(
       filter(({ type }) => type === 'connected'),

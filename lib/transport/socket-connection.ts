@@ -109,7 +109,7 @@ export function reduceSocket(rules: SocketRules, phase: SocketPhase, input: Sock
     case 'refused':
       return [ended, input];
     case 'closed':
-      return [ended, { ...input, phase }];
+      return [ended, { phase, ...input }];
     case 'tick': {
       const isReady = phase.type === 'connected' && phase.isReady;
       if (at >= phase.until) return [ended, { type: 'stalled', wasReady: isReady }];

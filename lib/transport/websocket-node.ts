@@ -5,7 +5,17 @@ import type { RawData, WebSocket } from 'ws';
 import { messageOf, VoiceError } from '../core/errors.ts';
 import { isUntrusted, withHeaders } from './http.ts';
 import { requestIdOf, statusError, type StatusErrorContext } from './http-error.ts';
-import { addressOf, malformedRequest, type RawSocket, type RawSocketFactory, type SocketRefusal } from './socket.ts';
+import {
+  addressOf,
+  malformedRequest,
+  type RawSocket,
+  type RawSocketFactory,
+  type RawSocketHandler,
+  type RawSocketLimits,
+  type SocketData,
+  type SocketRefusal,
+  type SocketRequest,
+} from './socket.ts';
 
 /** Longest wait for the peer to complete a closing handshake after a protocol violation. */
 const violationGraceMs = 200;
@@ -15,50 +25,107 @@ const refusalBytes = 16 * 1024;
 const refusalMs = 500;
 
 /** The `ws` package's WebSocket, loaded on the first connection. */
-export const openSocket: RawSocketFactory = (request, limits, handler): RawSocket => {
-  let socket: WebSocket | undefined;
-  // Whether the owner knows about the end, or wants no more calls.
-  let over = false;
-  let violated = false;
-  let requestId: string | undefined;
-  const end = (code: number, reason: string, cause?: unknown): void => {
-    if (over) return;
-    over = true;
-    handler.closed({ code, reason }, cause);
-  };
+export const openSocket: RawSocketFactory = (request, limits, handler): RawSocket =>
+  new NodeSocket(request, limits, handler);
 
-  import('ws').then(
-    (ws) => {
-      if (over) return;
-      try {
-        socket = attach(new ws.WebSocket(addressOf(request, true), offered(request), options(request, limits)));
-      } catch {
-        end(1006, '', malformedRequest());
-      }
-    },
-    (cause: unknown) => end(1006, '', cause),
-  );
+class NodeSocket implements RawSocket {
+  readonly #handler: RawSocketHandler;
+  readonly #burst: Burst = new Burst(() => this.#stream);
+  #socket: WebSocket | undefined;
+  /** Whether the owner knows about the end, or wants no more calls. */
+  #over = false;
+  #violated = false;
+  #requestId: string | undefined;
 
-  function attach(created: WebSocket): WebSocket {
+  constructor(request: SocketRequest, limits: RawSocketLimits, handler: RawSocketHandler) {
+    this.#handler = handler;
+    import('ws').then(
+      (ws) => {
+        if (this.#over) return;
+        try {
+          const created = new ws.WebSocket(addressOf(request, true), offered(request), options(request, limits));
+          this.#attach(created);
+          this.#socket = created;
+        } catch {
+          this.#end(1006, '', malformedRequest());
+        }
+      },
+      (cause: unknown) => this.#end(1006, '', cause),
+    );
+  }
+
+  get requestId(): string | undefined {
+    return this.#requestId;
+  }
+
+  get bufferedAmount(): number {
+    return this.#socket?.bufferedAmount ?? 0;
+  }
+
+  send(data: SocketData): void {
+    const socket = this.#socket;
+    if (socket?.readyState !== socket?.OPEN) return;
+    this.#burst.add();
+    socket?.send(data);
+  }
+
+  together(send: () => void): void {
+    const stream = this.#stream;
+    stream?.cork?.();
+    try {
+      send();
+    } finally {
+      this.#burst.end();
+      stream?.uncork?.();
+    }
+  }
+
+  ping(): void {
+    const socket = this.#socket;
+    if (socket?.readyState === socket?.OPEN) socket?.ping(undefined, undefined, ignore);
+  }
+
+  close(code: number): void {
+    this.#socket?.close(code);
+  }
+
+  terminate(): void {
+    this.#over = true;
+    this.#burst.end();
+    if (!this.#violated) this.#socket?.terminate();
+  }
+
+  /** The socket below `ws` has no public name. */
+  get #stream(): Partial<Duplex> | null | undefined {
+    return this.#socket && (Reflect.get(this.#socket, '_socket') as Partial<Duplex> | null | undefined);
+  }
+
+  #end(code: number, reason: string, cause?: unknown): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#handler.closed({ code, reason }, cause);
+  }
+
+  /** The listeners stay until `close`: an abandoned socket can still fail, and an unhandled `error` would crash Node. */
+  #attach(created: WebSocket): void {
+    const handler = this.#handler;
     let failure: unknown;
-    // The listeners stay until `close`: an abandoned socket can still fail, and an unhandled `error` event would crash
-    // the process.
     created.on('upgrade', (response) => {
-      requestId = requestIdOf(headersOf(response));
+      this.#requestId = requestIdOf(headersOf(response));
     });
     created.on('open', () => {
-      if (!over) handler.opened();
+      if (!this.#over) handler.opened();
     });
     created.on('message', (data, isBinary) => {
-      if (!over) handler.message(isBinary ? bytesOf(data) : textOf(data));
+      if (!this.#over) handler.message(isBinary ? bytesOf(data) : textOf(data));
     });
     created.on('pong', () => {
-      if (!over) handler.alive();
+      if (!this.#over) handler.alive();
     });
     created.on('unexpected-response', (_request, response) => {
       readRefusal(response, (refusal) => {
-        if (!over) handler.refused(refusal);
-        end(1006, '');
+        if (!this.#over) handler.refused(refusal);
+        this.#end(1006, '');
         created.terminate();
       });
     });
@@ -67,54 +134,13 @@ export const openSocket: RawSocketFactory = (request, limits, handler): RawSocke
       const code = closeCodeOf(error);
       if (code === undefined || created.readyState === created.CONNECTING) return;
       // `ws` has sent the close frame; a peer that violates the protocol may never answer it.
-      violated = true;
+      this.#violated = true;
       setTimeout(() => created.terminate(), violationGraceMs).unref();
-      end(code, '', error);
+      this.#end(code, '', error);
     });
-    created.on('close', (code, reason) => end(code, reason.toString(), failure));
-    return created;
+    created.on('close', (code, reason) => this.#end(code, reason.toString(), failure));
   }
-
-  // The socket below `ws` has no public name.
-  const stream = (): Partial<Duplex> | null | undefined =>
-    socket && (Reflect.get(socket, '_socket') as Partial<Duplex> | null | undefined);
-  const burst = new Burst(stream);
-
-  return {
-    get requestId() {
-      return requestId;
-    },
-    get bufferedAmount() {
-      return socket?.bufferedAmount ?? 0;
-    },
-    send(data) {
-      if (socket?.readyState !== socket?.OPEN) return;
-      burst.add();
-      socket?.send(data);
-    },
-    together(send) {
-      const written = stream();
-      written?.cork?.();
-      try {
-        send();
-      } finally {
-        burst.end();
-        written?.uncork?.();
-      }
-    },
-    ping() {
-      if (socket?.readyState === socket?.OPEN) socket?.ping(undefined, undefined, ignore);
-    },
-    close(code) {
-      socket?.close(code);
-    },
-    terminate() {
-      over = true;
-      burst.end();
-      if (!violated) socket?.terminate();
-    },
-  };
-};
+}
 
 /** Most messages of a burst that wait together. */
 const maxGathered = 64;
@@ -171,14 +197,11 @@ export function failRefused(
 /** Write failures reach the owner as `error` and `close`. */
 const ignore = (): void => undefined;
 
-function offered({ headers, protocols = [] }: Parameters<RawSocketFactory>[0]): string[] {
+function offered({ headers, protocols = [] }: SocketRequest): string[] {
   return headers && Object.keys(headers).length > 0 ? [] : [...protocols];
 }
 
-function options(
-  { headers, extraHeaders }: Parameters<RawSocketFactory>[0],
-  limits: Parameters<RawSocketFactory>[1],
-): object {
+function options({ headers, extraHeaders }: SocketRequest, limits: RawSocketLimits): object {
   return {
     headers: extraHeaders ? withHeaders(headers ?? {}, extraHeaders) : headers,
     maxPayload: limits.maxMessageBytes,

@@ -15,7 +15,7 @@ import { mono16k } from './stt-fixture.ts';
 const wire = { ...alphaWire, ...alphaDialect(alphaWire.rules) };
 
 const context: STTContext<AlphaSTTConfig> = {
-  ...{ config: {}, format: mono16k, id: '', now: 0, sentMs: 0, sentFrames: 0, audioEndMs: undefined, pendingMs: 0 },
+  ...{ config: {}, format: mono16k, now: 0, sentMs: 0, sentFrames: 0, audioEndMs: undefined, pendingMs: 0 },
   ...{ isEnding: false, isResumed: false },
   toAudioMs: (ms) => ms,
   isFinal: () => false,

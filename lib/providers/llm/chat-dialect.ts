@@ -60,23 +60,21 @@ function bodyOf<C extends ChatConfig>(
   const reasoningEffort = config.reasoningEffort ?? profile.reasoningEffort?.(model);
   const { system, messages } = repairHistory(history, { systemPrompt: config.systemPrompt, startsWithUser });
 
-  const asked = { ...config, ...callFields(options, config), reasoningEffort };
+  const asked = Object.assign({}, config, callFields(options, config), { reasoningEffort });
   for (const option of lacks.filter((each) => asked[each] !== undefined)) {
     warn(`the service does not support ${option}; it was left out`);
     Reflect.deleteProperty(asked, option);
   }
   const fields = wireParameters(asked, rules);
   for (const field of refusedFields?.(model, reasoningEffort) ?? []) Reflect.deleteProperty(fields, field);
-  return {
-    ...fields,
+  const asks = {
     messages: [...(system ? [{ role: 'system', content: system }] : []), ...chatHistory(messages, profile)],
     stream: true,
     ...(streamOptions && { stream_options: streamOptions }),
     ...chatTools(tools, toolChoice),
     ...(responseFormat && { response_format: chatFormat(responseFormat, name) }),
-    ...config.extraBody,
-    ...options.extraBody,
   };
+  return Object.assign(fields, asks, config.extraBody, options.extraBody);
 }
 
 /** What the options of a generation may set, and the configuration for all. */

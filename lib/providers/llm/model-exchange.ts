@@ -98,9 +98,6 @@ export class ModelExchange<C extends LLMConfig> {
         this.#host.connection({ type: 'connected' });
       }),
       retryBackoff({
-        ...requestRetries,
-        maxTries: maxRetries,
-        budgetMs: retryBudgetMs,
         scheduler,
         onRetry: ({ error: cause, delayMs: ms }) => {
           const [error, delayMs] = [VoiceError.from(cause), Math.round(ms)];
@@ -108,6 +105,9 @@ export class ModelExchange<C extends LLMConfig> {
           this.#host.info(`${error.message}; retrying in ${delayMs} ms`);
           this.#host.connection({ type: 'reconnecting', attempt: ++tries, delayMs, error });
         },
+        ...requestRetries,
+        maxTries: maxRetries,
+        budgetMs: retryBudgetMs,
       }),
     );
   }
@@ -142,11 +142,11 @@ export class ModelExchange<C extends LLMConfig> {
     const { firstByteTimeoutMs, idleTimeoutMs } = this.#host.config();
     const exchange$ = (body: Pick<ModelRequest, 'json'>): Observable<HttpResponse> =>
       httpRequest({
+        timeouts: { firstByteMs: firstByteTimeoutMs, idleMs: idleTimeoutMs },
+        errorOf: modelErrorOf,
         ...this.#host.transport(),
         ...request,
         ...body,
-        timeouts: { firstByteMs: firstByteTimeoutMs, idleMs: idleTimeoutMs },
-        errorOf: modelErrorOf,
       });
     if (plain === undefined) return exchange$({});
     if (this.#sendsPlain) return exchange$({ json: plain });

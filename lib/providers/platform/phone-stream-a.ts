@@ -156,7 +156,7 @@ export class PhoneStreamA
   }
 
   protected override configProblem(): string | undefined {
-    return configProblem(this.config, { ...phoneRules, fillGaps: {} });
+    return configProblem(this.config, { fillGaps: {}, ...phoneRules });
   }
 
   protected override leave(): void {
@@ -200,7 +200,7 @@ export class PhoneStreamA
     } else if (typeof start === 'string') {
       this.#line.warn(start);
     } else {
-      this.#call = { ...this.#call, stream: start };
+      this.#call = { stream: start, timeline: this.#call.timeline };
       this.playout.release();
       this.#line.start(start.customParameters);
     }

@@ -248,7 +248,8 @@ export class AudioUplink {
     this.#sentFrames = 0;
     this.#feed = new AudioFeed(format(), {
       // Without a known duration, audio is sent as it arrives.
-      ...(this.isPcm ? { minFrameMs: minFrameMs(), catchUp: catchUp() } : { minFrameMs: 0, catchUp: undefined }),
+      minFrameMs: this.isPcm ? minFrameMs() : 0,
+      catchUp: this.isPcm ? catchUp() : undefined,
       scheduler: scheduler(),
       send: (items) => this.#transmit(items),
     });

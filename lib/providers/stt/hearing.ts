@@ -33,8 +33,6 @@ export interface Hearing<S> {
   readonly address: SocketRequest | undefined;
   /** Whether the current connection reuses the previous one's address. */
   readonly isResumed: boolean;
-  /** Identifies the stretch of audio the service is hearing; new when it starts over. */
-  readonly id: string;
   /** The service's id of the session, once it is known. */
   readonly requestId: string | undefined;
 }
@@ -64,6 +62,7 @@ export type HearingInput<C> =
   | { readonly type: 'addressed'; readonly requestId: string | undefined }
   | { readonly type: 'granted'; readonly address: SocketRequest }
   | { readonly type: 'forget' }
+  /** The service starts to hear what the `id` identifies. */
   | { readonly type: 'begin'; readonly id: string }
   | { readonly type: 'audio'; readonly data: Uint8Array<ArrayBuffer> }
   | { readonly type: 'sent'; readonly frames: Frames }
@@ -105,7 +104,6 @@ export function silentHearing<S>(wire: S): Hearing<S> {
     watch: answered,
     address: undefined,
     isResumed: false,
-    id: '',
     requestId: undefined,
   };
 }
@@ -140,8 +138,7 @@ export function hear<C extends StreamingSTTConfig, S>(
     case 'forget':
       return [{ ...hearing, address: undefined }];
     case 'begin': {
-      const { id } = input;
-      const [begun, ...effects] = apply(wire, { ...hearing, id }, wire.begin?.(state, { ...context, id }), context);
+      const [begun, ...effects] = apply(wire, hearing, wire.begin?.(state, context, input.id), context);
       // What was asked is asked now, after the audio that comes first.
       if (!begun.utterances.isAsked) return [begun, ...effects];
       const [next, ...asked] = ask(wire, begun, context);

@@ -210,10 +210,10 @@ export const kappaDialect = (
 });
 
 /** Starts a turn: client, turn settings, and the start of its audio. */
-function begin(state: KappaTurn, context: Context): Step {
+function begin(state: KappaTurn, context: Context, id: string): Step {
   const { config, format, now, pendingMs } = context;
   const { recognitionMode = 'conversation' } = config;
-  const requestId = context.id.toUpperCase();
+  const requestId = id.toUpperCase();
   const text = (path: string, body: WireObject): STTEffect => ({
     type: 'send',
     message: uspText({ path, requestId, now }, body),

@@ -235,7 +235,7 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     const dialect = 'load' in wire ? wire.load(this.#dialectHost) : wire;
     const [{ WireRunner }, loaded] = await Promise.all([code.load(), dialect]);
     this.#dialect = loaded;
-    this.#runner = new WireRunner(this.#host({ ...this.#service, ...loaded }));
+    this.#runner = new WireRunner(this.#host(Object.assign({}, this.#service, loaded)));
     for (let chunk = this.#early.shift(); chunk; chunk = this.#early.shift()) this.#runner.sendAudio(chunk);
   }
 

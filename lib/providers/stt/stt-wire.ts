@@ -122,8 +122,6 @@ export interface STTContext<C> {
   readonly config: Readonly<C>;
   /** The format of the audio being sent. */
   readonly format: AudioMetadata;
-  /** 32 hex digits, new whenever a service starts to hear. */
-  readonly id: string;
   /** The scheduler's time, in milliseconds. */
   readonly now: number;
   /** Milliseconds of audio and silence on the service's clock. */
@@ -230,8 +228,12 @@ export interface STTDialect<C extends StreamingSTTConfig, S> {
   opening?(context: STTContext<C>): readonly SocketData[];
   /** Whether a message marks the service as ready. Default: it is ready once the connection is open. */
   isReady?(message: WireObject): boolean;
-  /** The service is ready; messages sent here precede the audio. */
-  begin?(state: S, context: STTContext<C>): STTStep<S>;
+  /**
+   * The service is ready; messages sent here precede the audio.
+   *
+   * @param id - 32 hex digits that identify what it hears from here on.
+   */
+  begin?(state: S, context: STTContext<C>, id: string): STTStep<S>;
   /**
    * Where a connection resumes, in milliseconds of all audio; `undefined` to resend what is not final, on a new clock.
    */

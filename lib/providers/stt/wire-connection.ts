@@ -1,4 +1,5 @@
 import { tap, type SchedulerLike } from 'rxjs';
+import type { AudioMetadata } from '../../audio/types.ts';
 import type { VoiceError } from '../../core/errors.ts';
 import { asNumber, asObjects, asString, type WireObject } from '../../core/guard.ts';
 import { parseJsonObject } from '../../core/parse-json.ts';
@@ -136,48 +137,68 @@ export function encoded(message: WireObject | SocketData): SocketData {
   return typeof message === 'string' || message instanceof Uint8Array ? message : JSON.stringify(message);
 }
 
-/** What a wire can read at this time. */
-export function liveContext<C>(
-  uplink: AudioUplink,
-  facts: {
-    readonly [K in 'config' | 'format' | 'now' | 'isEnding']: () => STTContext<C>[K];
-  } & { readonly hearing: () => Hearing<unknown> },
-): STTContext<C> {
-  return {
-    get config() {
-      return facts.config();
-    },
-    get format() {
-      return facts.format();
-    },
-    get id() {
-      return facts.hearing().id;
-    },
-    get now() {
-      return facts.now();
-    },
-    get sentMs() {
-      return uplink.sentMs;
-    },
-    get sentFrames() {
-      return uplink.sentFrames;
-    },
-    get audioEndMs() {
-      return uplink.endMs;
-    },
-    get pendingMs() {
-      return uplink.pendingMs;
-    },
-    get isEnding() {
-      return facts.isEnding();
-    },
-    get isResumed() {
-      return facts.hearing().isResumed;
-    },
-    toAudioMs: (connectionMs) => uplink.audioMs(connectionMs),
-    isFinal: (connectionMs, channel) => uplink.isFinal(connectionMs, channel),
-    words: (value, textOf, unitMs = 1_000) => transcribedWords(value, textOf, (time) => uplink.momentOf(time * unitMs)),
-  };
+/** Where a {@link LiveContext} reads what does not belong to the audio. */
+interface LiveFacts<C> {
+  readonly config: () => Readonly<C>;
+  readonly format: () => AudioMetadata;
+  readonly now: () => number;
+  readonly isEnding: () => boolean;
+  readonly hearing: () => Hearing<unknown>;
+}
+
+/** What a wire can read at this time. A class, as V8 keeps object literals with getters in slow dictionaries. */
+export class LiveContext<C> implements STTContext<C> {
+  readonly #uplink: AudioUplink;
+  readonly #facts: LiveFacts<C>;
+
+  constructor(uplink: AudioUplink, facts: LiveFacts<C>) {
+    this.#uplink = uplink;
+    this.#facts = facts;
+  }
+
+  get config(): Readonly<C> {
+    return this.#facts.config();
+  }
+
+  get format(): AudioMetadata {
+    return this.#facts.format();
+  }
+
+  get now(): number {
+    return this.#facts.now();
+  }
+
+  get sentMs(): number {
+    return this.#uplink.sentMs;
+  }
+
+  get sentFrames(): number {
+    return this.#uplink.sentFrames;
+  }
+
+  get audioEndMs(): number | undefined {
+    return this.#uplink.endMs;
+  }
+
+  get pendingMs(): number {
+    return this.#uplink.pendingMs;
+  }
+
+  get isEnding(): boolean {
+    return this.#facts.isEnding();
+  }
+
+  get isResumed(): boolean {
+    return this.#facts.hearing().isResumed;
+  }
+
+  // Functions, since wires take them out of the context.
+  readonly toAudioMs = (connectionMs: number): number => this.#uplink.audioMs(connectionMs);
+
+  readonly isFinal = (connectionMs: number, channel?: number): boolean => this.#uplink.isFinal(connectionMs, channel);
+
+  readonly words: STTContext<C>['words'] = (value, textOf, unitMs = 1_000) =>
+    transcribedWords(value, textOf, (time) => this.#uplink.momentOf(time * unitMs));
 }
 
 /**

@@ -34,7 +34,7 @@ import { disposeMs, sendAll, type Listening } from './listening.ts';
 import type { StreamingSTTConfig } from './streaming-stt-config.ts';
 import { explained, type Explained } from './stt-failure.ts';
 import type { STTContext, STTFault, STTNote, STTWire } from './stt-wire.ts';
-import { beginning, listen, liveContext, type Say, type WireHost } from './wire-connection.ts';
+import { beginning, listen, LiveContext, type Say, type WireHost } from './wire-connection.ts';
 
 /** A provider, as far as its wire is run for it. */
 export interface RunnerHost<C extends StreamingSTTConfig, S> {
@@ -94,7 +94,7 @@ export class WireRunner<C extends StreamingSTTConfig, S> {
     this.#host = host;
     this.#wire = host.wire;
     this.#hearing = silentHearing(host.wire.start());
-    this.context = liveContext<C>(this.#uplink, {
+    this.context = new LiveContext<C>(this.#uplink, {
       config: host.config,
       format: host.format,
       now: () => this.#scheduler.now(),

@@ -255,8 +255,8 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
 
   #host(): VoiceHost<C> {
     const transport = (): VoiceTransport => ({
-      ...this.transportOptions,
       errorOf: (failure) => this.#service.errorOf?.(failure, this.config),
+      ...this.transportOptions,
     });
     return {
       voice: this,

@@ -67,7 +67,7 @@ export class SynthesisOutputs {
     const said: string[] = [];
     // As an iterable, a string would be split into characters.
     const pieces$ = fromInput(typeof text$ === 'string' ? [text$] : text$).pipe(tap((piece) => said.push(piece)));
-    return this.deliver({ ...synthesize(pieces$), text: () => said.join(' ') });
+    return this.deliver({ text: () => said.join(' '), ...synthesize(pieces$) });
   }
 
   /** Publishes the chunks, the format and the words of one synthesis, and emits its chunks. Subscribe once. */

@@ -215,7 +215,7 @@ function takeEffect(step: SpeechStep, effect: ReadEffect, key: number | undefine
       break;
     case 'audio': {
       if (key === undefined || effect.data.length === 0) break;
-      emit(step, key, { ...effect, requestId: step.state.requestId });
+      emit(step, key, { requestId: step.state.requestId, ...effect });
       const audioBytes = synthesisOf(step, key)?.context?.audioBytes ?? 0;
       changeContext(step, key, { audioBytes: audioBytes + effect.data.length });
       break;
