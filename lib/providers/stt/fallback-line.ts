@@ -1,7 +1,7 @@
-import { defer, filter, NEVER, Observable, type SchedulerLike } from 'rxjs';
+import { defer, filter, NEVER, Observable, type SchedulerLike, type Subscriber } from 'rxjs';
 import { describeFormat, describeFormats } from '../../audio/described.ts';
 import { negotiateFormat, type Negotiation } from '../../audio/negotiate.ts';
-import { createTranscoder } from '../../audio/transcoder.ts';
+import { createTranscoder, type Transcoder } from '../../audio/transcoder.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import { VoiceError } from '../../core/errors.ts';
 import type { ConnectionEvent, SpeechEvent, STTProvider, TranscriptionResult } from '../../core/roles.ts';
@@ -54,89 +54,129 @@ export function formatFor({ name, accepts }: STTProvider, format: AudioMetadata)
  * from the start of all audio.
  */
 export function lineTo(options: LineOptions): Observable<Line> {
-  return new Observable((subscriber) => {
-    const { stt, format, backlog, connectMs, scheduler, onResult, onSpeech, onConnection } = options;
+  return new Observable((subscriber) => new Session(options, subscriber).begin());
+}
+
+/** A session of one service; the line that it emits is itself. */
+class Session implements Line {
+  readonly stt: STTProvider;
+  readonly #options: LineOptions;
+  readonly #subscriber: Subscriber<Line>;
+  readonly #target: AudioMetadata;
+  readonly #transcoder: Transcoder | undefined;
+  readonly #alarm: Alarm;
+  /** A provider of the application may be async. */
+  readonly #sendChunk = (chunk: AudioChunk): unknown => this.stt.sendAudio(chunk);
+  /** What the service's streams replay when they are subscribed to is of an earlier session. */
+  #phase: 'subscribing' | 'opening' | 'up' | 'down' = 'subscribing';
+  #isLeft = false;
+  #startMs = 0;
+
+  constructor(options: LineOptions, subscriber: Subscriber<Line>) {
+    const { stt, format, connectMs, scheduler } = options;
     const { target, passthrough } = formatFor(stt, format);
-    const transcoder = passthrough ? undefined : createTranscoder(format, target);
-    const fail = (text: string): void => {
-      const error = new VoiceError(`${stt.name}: ${text}`, {
-        ...{ code: 'connection', recoverable: true, provider: stt.name },
-      });
-      subscriber.error(error);
-    };
-    const alarm = new Alarm(scheduler, () => fail(`no connection within ${connectMs} ms`));
-    let startMs = 0;
-    let isOpen = false;
-    let isDown = true;
-    let isLeft = false;
+    this.stt = stt;
+    this.#options = options;
+    this.#subscriber = subscriber;
+    this.#target = target;
+    this.#transcoder = passthrough ? undefined : createTranscoder(format, target);
+    this.#alarm = new Alarm(scheduler, () => this.#fail(`no connection within ${connectMs} ms`));
+  }
 
-    const setDown = (down: boolean): void => {
-      if (isDown !== down) alarm.set(down ? scheduler.now() + connectMs : Infinity);
-      isDown = down;
-    };
-    // A provider of the application may be async.
-    const sendTo = (chunk: AudioChunk): unknown => stt.sendAudio(chunk);
-    const send = (data: Uint8Array<ArrayBuffer>): void => {
-      const converted = transcoder ? transcoder.push(data) : data;
-      if (converted.length === 0) return;
-      const sent = sendTo({ data: converted, metadata: target });
-      if (sent instanceof Promise) sent.catch((error: unknown) => subscriber.error(error));
-    };
-    const sendAll = (frames: Frames): void => {
-      try {
-        for (const frame of frames) send(frame);
-      } catch (error) {
-        subscriber.error(error);
-      }
-    };
-    const leave = async (): Promise<void> => {
-      if (isLeft) return;
-      isLeft = true;
-      await stt.disconnect();
-    };
-    const follow = (event: ConnectionEvent): void => {
-      // What it replays is of an earlier session.
-      if (!isListening) return;
-      if (event.type === 'lost') subscriber.error(event.error);
-      else if (event.type === 'closed' && isOpen && !isLeft) fail('the connection was closed');
-      else if (event.type === 'reconnecting' && isOpen) {
-        setDown(true);
-        onConnection(event);
-      } else if (event.type === 'connected' && isOpen) {
-        setDown(false);
-        onConnection(event);
-      }
-    };
-    const open = (): void => {
-      isOpen = true;
-      setDown(false);
-      startMs = backlog()?.startMs ?? 0;
-      sendAll(backlog()?.from(startMs) ?? []);
-      if (!subscriber.closed) subscriber.next({ stt, send: sendAll, leave });
-    };
-
-    stt.configureAudio(target);
-    subscriber.add(alarm);
-    subscriber.add(() => {
-      leave().catch(ignore);
+  /** Connects, and listens to the service. */
+  begin(): void {
+    const { stt } = this;
+    const { onResult, onSpeech } = this.#options;
+    stt.configureAudio(this.#target);
+    this.#subscriber.add(this.#alarm);
+    this.#subscriber.add(() => {
+      this.leave().catch(ignore);
     });
-    let isListening = false;
     // A service that gives up makes its words final; the next one hears all of that audio again.
-    const heard$ = stt.transcripts$.pipe(filter(() => isOpen && !isDown));
-    feed(heard$, subscriber, { next: (result) => onResult(shifted(result, startMs)), complete: ignore });
-    feed(stt.speech$.pipe(filter(() => isOpen)), subscriber, { next: onSpeech, complete: ignore });
-    feed(stt.connection$ ?? NEVER, subscriber, { next: follow, complete: ignore });
+    const heard$ = stt.transcripts$.pipe(filter(() => this.#phase === 'up'));
+    this.#listen(heard$, (result) => onResult(shifted(result, this.#startMs)));
+    this.#listen(stt.speech$.pipe(filter(() => this.#isOpen)), onSpeech);
+    this.#listen(stt.connection$ ?? NEVER, (event) => this.#follow(event));
     // A service that doesn't report its connection at least reports its end.
     const fatal$ = stt.connection$ ? NEVER : (stt.errors$ ?? NEVER).pipe(filter(({ recoverable }) => !recoverable));
-    feed(fatal$, subscriber, { next: (error) => subscriber.error(error), complete: ignore });
-    isListening = true;
-    alarm.set(scheduler.now() + connectMs);
-    feed(
+    this.#listen(fatal$, (error) => this.#subscriber.error(error));
+    this.#phase = 'opening';
+    this.#awaitConnection();
+    this.#listen(
       defer(async () => stt.connect()),
-      subscriber,
-      { next: open, complete: ignore },
+      () => this.#open(),
     );
-  });
+  }
+
+  send(frames: Frames): void {
+    try {
+      for (const frame of frames) this.#sendFrame(frame);
+    } catch (error) {
+      this.#subscriber.error(error);
+    }
+  }
+
+  async leave(): Promise<void> {
+    if (this.#isLeft) return;
+    this.#isLeft = true;
+    await this.stt.disconnect();
+  }
+
+  get #isOpen(): boolean {
+    return this.#phase === 'up' || this.#phase === 'down';
+  }
+
+  /** The service is connected: it gets everything that is not final. */
+  #open(): void {
+    const { backlog } = this.#options;
+    this.#goUp();
+    this.#startMs = backlog()?.startMs ?? 0;
+    this.send(backlog()?.from(this.#startMs) ?? []);
+    if (!this.#subscriber.closed) this.#subscriber.next(this);
+  }
+
+  #follow(event: ConnectionEvent): void {
+    if (this.#phase === 'subscribing') return;
+    if (event.type === 'lost') this.#subscriber.error(event.error);
+    if (!this.#isOpen) return;
+    if (event.type === 'closed' && !this.#isLeft) this.#fail('the connection was closed');
+    if (event.type === 'reconnecting') this.#goDown();
+    if (event.type === 'connected') this.#goUp();
+    if (event.type === 'reconnecting' || event.type === 'connected') this.#options.onConnection(event);
+  }
+
+  #goUp(): void {
+    this.#phase = 'up';
+    this.#alarm.set(Infinity);
+  }
+
+  #goDown(): void {
+    if (this.#phase === 'down') return;
+    this.#phase = 'down';
+    this.#awaitConnection();
+  }
+
+  #awaitConnection(): void {
+    const { scheduler, connectMs } = this.#options;
+    this.#alarm.set(scheduler.now() + connectMs);
+  }
+
+  #sendFrame(frame: Uint8Array<ArrayBuffer>): void {
+    const data = this.#transcoder ? this.#transcoder.push(frame) : frame;
+    if (data.length === 0) return;
+    const sent = this.#sendChunk({ data, metadata: this.#target });
+    if (sent instanceof Promise) sent.catch((error: unknown) => this.#subscriber.error(error));
+  }
+
+  #listen<T>(source$: Observable<T>, next: (value: T) => void): void {
+    feed(source$, this.#subscriber, { next, complete: ignore });
+  }
+
+  #fail(problem: string): void {
+    const { name } = this.stt;
+    const error = new VoiceError(`${name}: ${problem}`, { code: 'connection', recoverable: true, provider: name });
+    this.#subscriber.error(error);
+  }
 }
 
 /** Shifts a result's times to count from the start of all audio. */
