@@ -62,98 +62,134 @@ export async function remember(
   { store, conversation }: RememberOptions,
 ): Promise<Memory> {
   const { history } = pipeline;
-  const assertIdle = (): void => {
-    if (pipeline.state !== 'running') return;
-    throw new VoiceError('remember: call it before start()', { code: 'not_ready' });
-  };
-  assertIdle();
+  assertIdle(pipeline);
   const loaded: unknown = await store.load(conversation);
-  // A map or a database answers so for what it does not know.
-  const resumed = (loaded ?? []) as readonly HistoryItem[];
-  assertIdle();
-  if (!Array.isArray(loaded ?? [])) {
-    throw new VoiceError('remember: what the store has loaded is no list of items', { code: 'configuration' });
-  }
+  assertIdle(pipeline);
+  const resumed = itemsOf(loaded);
   if (resumed.length > 0) history.import(resumed);
   // Ids of turns go on from there.
-  history.lastId = Math.max(
-    history.lastId,
-    ...resumed.map(({ turnId = '' }) => Number(/\d{1,9}$/.exec(turnId)?.[0] ?? 0)),
-  );
+  const turns = resumed.map(({ turnId = '' }) => Number(/\d{1,9}$/.exec(turnId)?.[0] ?? 0));
+  history.lastId = Math.max(history.lastId, ...turns);
+  const keeper = new Keeper(history, store, conversation);
+  const following = keeper.follow(pipeline);
+  return {
+    resumed,
+    errors$: keeper.errors$,
+    saved: () => keeper.saved(),
+    end: () => {
+      following.unsubscribe();
+      return keeper.saved();
+    },
+  };
+}
 
-  const errors$ = new Subject<VoiceError>();
-  const unstored = new Set<string>();
-  let heard: Heard | undefined;
+function assertIdle({ state }: Pick<Pipeline, 'state'>): void {
+  if (state === 'running') throw new VoiceError('remember: call it before start()', { code: 'not_ready' });
+}
+
+/** What a store has loaded: a map or a database returns nothing for a conversation that it does not know. */
+function itemsOf(loaded: unknown): readonly HistoryItem[] {
+  const items = loaded ?? [];
+  if (Array.isArray(items)) return items as readonly HistoryItem[];
+  throw new VoiceError('remember: what the store has loaded is no list of items', { code: 'configuration' });
+}
+
+/** Keeps a store up to date with a conversation, one write after the other. */
+class Keeper {
+  readonly #errors$ = new Subject<VoiceError>();
+  /** The store's errors. Hot. */
+  readonly errors$: Observable<VoiceError> = publicStream(this.#errors$, () => undefined);
+  readonly #history: Pipeline['history'];
+  readonly #store: HistoryStore;
+  readonly #conversation: string;
+  /** The speeches that are not to be remembered. */
+  readonly #unstored = new Set<string>();
+  #heard: Heard | undefined;
   /** What is waiting to be written: everything, or some items. */
-  let pending: 'all' | readonly HistoryItem[] = history.items.length > 0 ? 'all' : [];
-  let writing: Promise<void> | undefined;
+  #pending: 'all' | readonly HistoryItem[];
+  #writing: Promise<void> | undefined;
 
-  const write = async (): Promise<void> => {
-    while (pending === 'all' || pending.length > 0) {
-      const now = pending;
-      pending = [];
+  constructor(history: Pipeline['history'], store: HistoryStore, conversation: string) {
+    this.#history = history;
+    this.#store = store;
+    this.#conversation = conversation;
+    this.#pending = history.items.length > 0 ? 'all' : [];
+  }
+
+  /** Writes what the history already has, and every change from now on. Ends with the pipeline. */
+  follow({ captions$, events$ }: Pick<Pipeline, 'captions$' | 'events$'>): Subscription {
+    const changes = new Subscription();
+    const changed$ = this.#history.changes$.pipe(
+      tap((change) => this.#keep(change.type === 'truncated' || this.#heard ? 'all' : [change.item])),
+    );
+    // Captions are produced only while `captions$` has a subscriber; they arrive with the other events.
+    const event$ = merge(captions$.pipe(ignoreElements()), events$).pipe(
+      tap({ next: (event) => this.#onEvent(event), complete: () => changes.unsubscribe() }),
+    );
+    changes.add(changed$.subscribe());
+    changes.add(event$.subscribe());
+    this.#begin();
+    return changes;
+  }
+
+  /** Resolves when nothing is being written. */
+  async saved(): Promise<void> {
+    while (this.#writing) await this.#writing;
+  }
+
+  #onEvent(event: VoiceEvent): void {
+    const { speechId = '' } = event;
+    if (event.type === 'speech.created' && !event.stored) this.#unstored.add(speechId);
+    else if (event.type === 'caption.word') this.#hearWord(event, speechId);
+    else if (event.type === 'speech.ended') this.#endSpeech(speechId);
+  }
+
+  #hearWord(word: VoiceEvent<'caption.word'>, speechId: string): void {
+    if (this.#unstored.has(speechId)) return;
+    const { turnId, at } = word;
+    const { items } = this.#history;
+    const words = this.#heard?.speechId === speechId ? this.#heard.words : [];
+    this.#heard = { speechId, turnId, at, words: [...words, word] };
+    const isChanged = (item: HistoryItem): boolean =>
+      !items.includes(item) || (item.role === 'assistant' && turnId !== undefined && item.turnId === turnId);
+    this.#keep(asHeard(items, this.#heard).filter(isChanged));
+  }
+
+  #endSpeech(speechId: string): void {
+    this.#unstored.delete(speechId);
+    if (this.#heard?.speechId !== speechId) return;
+    // The history has it, or gets it in this tick, if it is worth remembering.
+    this.#heard = undefined;
+    this.#keep('all');
+  }
+
+  #keep(items: 'all' | readonly HistoryItem[]): void {
+    this.#pending = items === 'all' || this.#pending === 'all' ? 'all' : items.reduce(withItem, [...this.#pending]);
+    this.#begin();
+  }
+
+  #begin(): void {
+    this.#writing ??= Promise.resolve()
+      .then(() => this.#write())
+      .finally(() => {
+        this.#writing = undefined;
+      });
+  }
+
+  async #write(): Promise<void> {
+    while (this.#pending === 'all' || this.#pending.length > 0) {
+      const items = this.#pending;
+      this.#pending = [];
       try {
-        if (now === 'all') await store.save(conversation, asHeard(history.items, heard));
-        else for (const item of now) await store.put(conversation, item);
+        if (items === 'all') await this.#store.save(this.#conversation, asHeard(this.#history.items, this.#heard));
+        else for (const item of items) await this.#store.put(this.#conversation, item);
       } catch (cause) {
-        pending = 'all';
-        errors$.next(VoiceError.from(cause, { code: 'internal' }));
+        this.#pending = 'all';
+        this.#errors$.next(VoiceError.from(cause, { code: 'internal' }));
         return;
       }
     }
-  };
-  const begin = (): void => {
-    writing ??= Promise.resolve()
-      .then(write)
-      .finally(() => {
-        writing = undefined;
-      });
-  };
-  const keep = (items: 'all' | readonly HistoryItem[]): void => {
-    pending = items === 'all' || pending === 'all' ? 'all' : items.reduce(withItem, [...pending]);
-    begin();
-  };
-  const onEvent = (event: VoiceEvent): void => {
-    const { speechId = '' } = event;
-    if (event.type === 'speech.created' && !event.stored) unstored.add(speechId);
-    if (event.type === 'caption.word' && !unstored.has(speechId)) {
-      const words = heard?.speechId === speechId ? heard.words : [];
-      heard = { speechId, turnId: event.turnId, at: event.at, words: [...words, event] };
-      const { turnId } = event;
-      const isOfIt = (item: HistoryItem): boolean =>
-        !history.items.includes(item) || (item.role === 'assistant' && turnId !== undefined && item.turnId === turnId);
-      keep(asHeard(history.items, heard).filter(isOfIt));
-    } else if (event.type === 'speech.ended') {
-      unstored.delete(speechId);
-      if (heard?.speechId !== speechId) return;
-      // The history has it, or gets it in this tick, if it is worth remembering.
-      heard = undefined;
-      keep('all');
-    }
-  };
-  const changes = new Subscription();
-  const changed$ = history.changes$.pipe(
-    tap((change) => keep(change.type === 'truncated' || heard !== undefined ? 'all' : [change.item])),
-  );
-  // Captions are produced only while `captions$` has a subscriber; they arrive with the other events.
-  const event$ = merge(pipeline.captions$.pipe(ignoreElements()), pipeline.events$).pipe(
-    tap({ next: onEvent, complete: () => changes.unsubscribe() }),
-  );
-  changes.add(changed$.subscribe());
-  changes.add(event$.subscribe());
-  begin();
-  const saved = async (): Promise<void> => {
-    while (writing) await writing;
-  };
-  return {
-    resumed,
-    errors$: publicStream(errors$, () => undefined),
-    saved,
-    end: () => {
-      changes.unsubscribe();
-      return saved();
-    },
-  };
+  }
 }
 
 /**
