@@ -66,8 +66,7 @@ export interface MeetingPeerOptions {
 /** Ends after which reconnecting is pointless. */
 const finalReasons = new Set(['REASON_CLIENT_LEFT', 'REASON_USER_STOPPED', 'REASON_CONFERENCE_ENDED']);
 
-const channelNames = ['session-control', 'media-stats', 'media-entries', 'participants'] as const;
-type ChannelName = (typeof channelNames)[number];
+type ChannelName = 'session-control' | 'media-stats' | 'media-entries' | 'participants';
 
 /** Streams that the service fills with the loudest speakers. */
 const audioStreams = 3;
@@ -82,113 +81,193 @@ const openMs = 30_000;
  */
 export function connectPeer(options: MeetingPeerOptions): Observable<MeetingPeerEvent> {
   return new Observable((subscriber) => {
-    const peer = new RTCPeerConnection({ bundlePolicy: 'max-bundle', iceServers: [...options.iceServers] });
-    // The order matters: the service rejects any other.
-    const transceivers = Array.from({ length: audioStreams }, () =>
-      peer.addTransceiver('audio', { direction: 'recvonly' }),
-    );
-    const channels = new Map(channelNames.map((name) => [name, peer.createDataChannel(name, { ordered: true })]));
-    const messages$ = (name: ChannelName): Observable<WireObject> => {
-      const channel = channels.get(name);
-      if (!channel) return EMPTY;
-      const texts$ = fromEvent<MessageEvent<unknown>>(channel, 'message');
-      return texts$.pipe(
-        map(({ data }) => (typeof data === 'string' ? parseJsonObject(data) : undefined)),
-        filter((message) => message !== undefined),
-      );
-    };
-    const requests = new Map<ChannelName, number>();
-    const say = (name: ChannelName, request: WireObject): void => {
-      const channel = channels.get(name);
-      if (channel?.readyState !== 'open') return;
-      const requestId = (requests.get(name) ?? 0) + 1;
-      requests.set(name, requestId);
-      channel.send(JSON.stringify({ request: { requestId, ...request } }));
-    };
-    const resources$ = (name: ChannelName): Observable<WireObject> =>
-      messages$(name).pipe(mergeMap(({ resources }) => asObjects(resources)));
+    const peer = new MeetingPeer(options);
+    options.onLeave(peer.leave$);
+    subscriber.add(() => {
+      options.onLeave(undefined);
+      peer.close();
+    });
+    subscriber.add(peer.event$.subscribe(subscriber));
+  });
+}
 
-    const status$ = messages$('session-control').pipe(
+/** The connection, open from the start. */
+class MeetingPeer {
+  readonly #options: MeetingPeerOptions;
+  readonly #peer: RTCPeerConnection;
+  readonly #audio: readonly RTCRtpTransceiver[];
+  readonly #channels: Readonly<Record<ChannelName, Channel>>;
+  readonly #people = new MeetingPeopleE();
+
+  constructor(options: MeetingPeerOptions) {
+    this.#options = options;
+    const peer = new RTCPeerConnection({ bundlePolicy: 'max-bundle', iceServers: [...options.iceServers] });
+    this.#peer = peer;
+    // The order matters: the service rejects any other.
+    this.#audio = Array.from({ length: audioStreams }, () => peer.addTransceiver('audio', { direction: 'recvonly' }));
+    this.#channels = {
+      'session-control': new Channel(peer, 'session-control'),
+      'media-stats': new Channel(peer, 'media-stats'),
+      'media-entries': new Channel(peer, 'media-entries'),
+      participants: new Channel(peer, 'participants'),
+    };
+  }
+
+  /** Everything that happens, until the meeting ends. Subscribing negotiates. */
+  get event$(): Observable<MeetingPeerEvent> {
+    return merge(
+      this.#opened$,
+      this.#status$,
+      this.#broken$,
+      this.#track$,
+      this.#statsUploads$,
+      this.#presence$,
+      this.#speaker$,
+      this.#negotiated$,
+    ).pipe(takeWhile((event) => !(event.type === 'status' && event.status === 'disconnected'), true));
+  }
+
+  /** Leaves the meeting; completes once the service acknowledges it. */
+  get leave$(): Observable<unknown> {
+    const control = this.#channels['session-control'];
+    return defer(() => {
+      if (!control.isOpen) return EMPTY;
+      const left$ = control.message$.pipe(filter(({ response }) => asObject(response)?.['leave'] !== undefined));
+      const said$ = new Observable<never>(() => control.request({ leave: {} }));
+      return merge(left$, said$).pipe(take(1));
+    });
+  }
+
+  close(): void {
+    for (const channel of Object.values(this.#channels)) channel.close();
+    this.#peer.close();
+  }
+
+  get #opened$(): Observable<MeetingPeerEvent> {
+    return this.#channels['session-control'].open$.pipe(map(() => ({ type: 'status', status: 'waiting' })));
+  }
+
+  get #status$(): Observable<MeetingPeerEvent> {
+    return this.#channels['session-control'].message$.pipe(
       mergeMap((message) => sessionStatuses(message)),
       mergeMap(({ status, reason }): Observable<MeetingPeerEvent> => {
         if (status !== 'disconnected') return of({ type: 'status', status });
-        return finalReasons.has(reason)
-          ? of({ type: 'status', status, reason })
-          : throwError(() => lost(options, reason));
+        return finalReasons.has(reason) ? of({ type: 'status', status, reason }) : this.#lost$(reason);
       }),
     );
-    const control = channels.get('session-control');
-    const open$ = control ? fromEvent(control, 'open') : EMPTY;
-    const opened$: Observable<MeetingPeerEvent> = open$.pipe(map(() => ({ type: 'status', status: 'waiting' })));
-    const broken$ = merge(
-      fromEvent(peer, 'connectionstatechange').pipe(filter(() => peer.connectionState === 'failed')),
-      control ? fromEvent(control, 'close') : EMPTY,
-    ).pipe(mergeMap(() => throwError(() => lost(options, 'the connection failed'))));
-    const stuck$ = timer(openMs, options.scheduler).pipe(
-      mergeMap(() => throwError(() => lost(options, 'no media arrives: does the network allow UDP?'))),
-      takeUntil(open$),
+  }
+
+  get #broken$(): Observable<never> {
+    const failed$ = fromEvent(this.#peer, 'connectionstatechange').pipe(
+      filter(() => this.#peer.connectionState === 'failed'),
     );
-    const tracks$: Observable<MeetingPeerEvent> = fromEvent<RTCTrackEvent>(peer, 'track').pipe(
-      map(({ track }) => ({ type: 'track', track })),
+    return merge(failed$, this.#channels['session-control'].closed$).pipe(
+      mergeMap(() => this.#lost$('the connection failed')),
     );
-    const stats$ = resources$('media-stats').pipe(
+  }
+
+  get #track$(): Observable<MeetingPeerEvent> {
+    return fromEvent<RTCTrackEvent>(this.#peer, 'track').pipe(map(({ track }) => ({ type: 'track', track })));
+  }
+
+  /** Sends the service the statistics that it wants. */
+  get #statsUploads$(): Observable<never> {
+    const channel = this.#channels['media-stats'];
+    return channel.message$.pipe(
+      mergeMap(({ resources }) => asObjects(resources)),
       map(({ configuration }) => readStatsWanted(asObject(configuration) ?? {})),
-      switchMap((wanted) =>
-        wanted.intervalSeconds > 0
-          ? interval(wanted.intervalSeconds * 1000, options.scheduler).pipe(
-              mergeMap(() => from(peer.getStats()).pipe(catchError(() => EMPTY))),
-              map((reports) => statsSections(reportsOf(reports), wanted)),
-              filter((sections) => sections.length > 0),
-              tap((sections) => say('media-stats', { uploadMediaStats: { sections } })),
-            )
-          : EMPTY,
-      ),
-      mergeMap(() => EMPTY),
+      switchMap((wanted) => (wanted.intervalSeconds > 0 ? this.#statsSections$(wanted) : EMPTY)),
+      tap((sections) => channel.request({ uploadMediaStats: { sections } })),
+      ignoreElements(),
     );
-    const answered$ = from(offerOf(peer)).pipe(
-      switchMap((offer) => options.negotiate$(offer)),
-      switchMap((sdp) => peer.setRemoteDescription({ type: 'answer', sdp })),
-      mergeMap((): Observable<MeetingPeerEvent> => merge(of({ type: 'connected' } as const), stuck$)),
+  }
+
+  #statsSections$(wanted: StatsWanted): Observable<WireObject[]> {
+    return interval(wanted.intervalSeconds * 1000, this.#options.scheduler).pipe(
+      mergeMap(() => from(this.#peer.getStats()).pipe(catchError(() => EMPTY))),
+      map((reports) => statsSections(reportsOf(reports), wanted)),
+      filter((sections) => sections.length > 0),
     );
-    const people = new MeetingPeopleE();
-    const known$: Observable<MeetingPeerEvent> = merge(
-      messages$('participants').pipe(mergeMap((message) => people.participants(message))),
-      messages$('media-entries').pipe(
-        tap((message) => people.entries(message)),
+  }
+
+  get #presence$(): Observable<MeetingPeerEvent> {
+    const { participants, 'media-entries': entries } = this.#channels;
+    return merge(
+      participants.message$.pipe(mergeMap((message) => this.#people.participants(message))),
+      entries.message$.pipe(
+        tap((message) => this.#people.entries(message)),
         ignoreElements(),
       ),
     );
-    const speaker$ = interval(speakerMs, options.scheduler).pipe(
-      map(() => people.speaker(transceivers.flatMap(({ receiver }) => receiver.getContributingSources()))),
+  }
+
+  get #speaker$(): Observable<MeetingPeerEvent> {
+    return interval(speakerMs, this.#options.scheduler).pipe(
+      map(() => this.#people.speaker(this.#audio.flatMap(({ receiver }) => receiver.getContributingSources()))),
       filter((speaker) => speaker !== undefined),
       distinctUntilChanged((before, after) => before.userId === after.userId && before.userName === after.userName),
       map((speaker): MeetingPeerEvent => ({ type: 'speaker', ...speaker })),
     );
+  }
 
-    const left$ = messages$('session-control').pipe(
-      filter(({ response }) => asObject(response)?.['leave'] !== undefined),
+  /** Exchanges the descriptions; fails if the channels do not open soon after. */
+  get #negotiated$(): Observable<MeetingPeerEvent> {
+    const stuck$ = timer(openMs, this.#options.scheduler).pipe(
+      mergeMap(() => this.#lost$('no media arrives: does the network allow UDP?')),
+      takeUntil(this.#channels['session-control'].open$),
     );
-    const leave$ = defer(() => {
-      if (control?.readyState !== 'open') return EMPTY;
-      const said$ = new Observable<never>(() => say('session-control', { leave: {} }));
-      return merge(left$, said$).pipe(take(1));
-    });
-    options.onLeave(leave$);
-    subscriber.add(() => {
-      options.onLeave(undefined);
-      for (const channel of channels.values()) channel.close();
-      peer.close();
-    });
-    subscriber.add(
-      merge(opened$, status$, broken$, tracks$, stats$, known$, speaker$, answered$)
-        .pipe(takeWhile((event) => !(event.type === 'status' && event.status === 'disconnected'), true))
-        .subscribe(subscriber),
+    return defer(() => offerOf(this.#peer)).pipe(
+      switchMap((offer) => this.#options.negotiate$(offer)),
+      switchMap((sdp) => this.#peer.setRemoteDescription({ type: 'answer', sdp })),
+      mergeMap((): Observable<MeetingPeerEvent> => merge(of({ type: 'connected' } as const), stuck$)),
     );
-  });
+  }
+
+  #lost$(reason: string): Observable<never> {
+    const { error } = this.#options;
+    return throwError(() => error(`the meeting was lost: ${reason}`, { code: 'connection', recoverable: true }));
+  }
 }
 
-function lost({ error }: MeetingPeerOptions, reason: string): VoiceError {
-  return error(`the meeting was lost: ${reason}`, { code: 'connection', recoverable: true });
+/** A data channel: JSON, both ways. */
+class Channel {
+  readonly #channel: RTCDataChannel;
+  #requests = 0;
+
+  constructor(peer: RTCPeerConnection, name: ChannelName) {
+    this.#channel = peer.createDataChannel(name, { ordered: true });
+  }
+
+  get isOpen(): boolean {
+    return this.#channel.readyState === 'open';
+  }
+
+  get open$(): Observable<unknown> {
+    return fromEvent(this.#channel, 'open');
+  }
+
+  get closed$(): Observable<unknown> {
+    return fromEvent(this.#channel, 'close');
+  }
+
+  /** The service's messages; what is no JSON object is dropped. */
+  get message$(): Observable<WireObject> {
+    return fromEvent<MessageEvent<unknown>>(this.#channel, 'message').pipe(
+      map(({ data }) => (typeof data === 'string' ? parseJsonObject(data) : undefined)),
+      filter((message) => message !== undefined),
+    );
+  }
+
+  /** Sends a numbered request; does nothing before the channel opens. */
+  request(request: WireObject): void {
+    if (!this.isOpen) return;
+    this.#requests += 1;
+    this.#channel.send(JSON.stringify({ request: { requestId: this.#requests, ...request } }));
+  }
+
+  close(): void {
+    this.#channel.close();
+  }
 }
 
 async function offerOf(peer: RTCPeerConnection): Promise<string> {
