@@ -83,7 +83,7 @@ class Answer {
   }
 
   #generate(first: ActiveAgent): void {
-    const { id, turnId, text, context: found, refusal } = this.#candidate;
+    const { id, turnId, text, context: ownContext, refusal } = this.#candidate;
     const { generation, history, joined: words } = this.#context;
     const asked$ = generateAnswer({
       gate$: this.#gate$,
@@ -91,7 +91,7 @@ class Answer {
         const { role = 'assistant' } = history.items.at(-1) ?? {};
         // Models answer the last message, and the agent may have said something since the question.
         const isLast = this.#isCommitted && role !== 'assistant';
-        return history.messages(joined(systemPrompt, found), isLast ? undefined : text);
+        return history.messages(withContext(systemPrompt, ownContext), isLast ? undefined : text);
       },
       onToolsRunning: (running) => {
         this.#log = { ...this.#log, running };
@@ -341,6 +341,8 @@ function addJoined(words: string[], history: History, facts: HistoryFacts): void
   for (const text of words.splice(0)) history.addUser(text, [], facts);
 }
 
-function joined(systemPrompt: string | undefined, context: string | undefined): string | undefined {
-  return context ? `${systemPrompt ? `${systemPrompt}\n\n` : ''}${context}` : systemPrompt;
+/** The instructions of one request. */
+function withContext(systemPrompt: string | undefined, context: string | undefined): string | undefined {
+  if (!context) return systemPrompt;
+  return systemPrompt ? `${systemPrompt}\n\n${context}` : context;
 }

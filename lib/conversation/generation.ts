@@ -335,7 +335,8 @@ function requestOptions({ tools, answer }: ActiveAgent, round: number, mustSpeak
   } = answer;
   const definitions = toolDefinitions(tools);
   if (definitions.length === 0) return options;
-  const choice = mustSpeak ? 'none' : round === 1 ? toolChoice : undefined;
+  const wanted = round === 1 ? toolChoice : undefined;
+  const choice = mustSpeak ? 'none' : wanted;
   return { ...options, tools: definitions, ...(choice === undefined ? {} : { toolChoice: choice }) };
 }
 

@@ -34,8 +34,8 @@ export function hearWhileBusy(
 ): ConversationStep {
   const isNod = isEncouragement(state, signal, at, rules);
   if (!isInterruptible(state, rules)) {
-    const isKept = isNod && rules.whileUninterruptible === 'queue';
-    return ignore(state, signal, rules.bargeIn === false ? 'disabled' : isKept ? 'backchannel' : 'uninterruptible', at);
+    const reason = isNod && rules.whileUninterruptible === 'queue' ? 'backchannel' : 'uninterruptible';
+    return ignore(state, signal, rules.bargeIn === false ? 'disabled' : reason, at);
   }
   if (isNod) {
     return chain(dismiss(state, isComplete(signal), at, rules), (after) => ignore(after, signal, 'backchannel', at));

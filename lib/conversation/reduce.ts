@@ -1,7 +1,7 @@
 import { takeStep } from '../stream/fold.ts';
 import { hasWords } from '../text/words.ts';
 import type { AgentHandlers } from './agent-turns.ts';
-import { notHeard } from './commands.ts';
+import { notHeard, type SpeechTicket } from './commands.ts';
 import { chain, type ConversationStep } from './conversation-step.ts';
 import { withoutDetector, withoutVoice } from './detector-lost.ts';
 import { dropEcho, echoOf, waitForEcho, withoutEcho } from './echo.ts';
@@ -132,20 +132,7 @@ const handlers: Handlers = {
     ...(state.turn ? turnEnded(state.turn, 'stopped') : []),
     { type: 'complete' },
   ],
-  'ticket.interrupt': (state, { ticket }, at) => {
-    if (state.candidate?.tickets.includes(ticket)) return cut(state, 'application', 'interrupted', at);
-    const waiting = state.waiting.filter((each) => each.ticket !== ticket);
-    const awaitingReply = state.awaitingReply.filter((each) => each !== ticket);
-    const says = state.says.filter(({ tickets }) => !tickets.includes(ticket));
-    const heldSays = state.heldSays.filter(({ tickets }) => !tickets.includes(ticket));
-    const isSaid = says.length < state.says.length;
-    const answered = state.candidate ? [{ id: state.candidate.speechId }] : [];
-    const output = withdraw(state.output, [...says, ...answered]);
-    return [
-      { ...state, waiting, awaitingReply, says, heldSays, output },
-      ...(isSaid ? [] : settle([ticket], notHeard)),
-    ];
-  },
+  'ticket.interrupt': (state, { ticket }, at) => interruptTicket(state, ticket, at),
 
   'answer.failed': (state, { candidate: id, error, role }, at) => {
     const { candidate } = state;
@@ -348,18 +335,43 @@ function takeTurns(
   );
 }
 
-/** Commits wait while the agent says something uninterruptible; everything else happens at once. */
+/** Ends what a handle stands for: the answer, or what has not been said yet. */
+function interruptTicket(state: ConversationState, ticket: SpeechTicket, at: number): ConversationStep {
+  if (state.candidate?.tickets.includes(ticket)) return cut(state, 'application', 'interrupted', at);
+  const waiting = state.waiting.filter((each) => each.ticket !== ticket);
+  const awaitingReply = state.awaitingReply.filter((each) => each !== ticket);
+  const says = state.says.filter(({ tickets }) => !tickets.includes(ticket));
+  const heldSays = state.heldSays.filter(({ tickets }) => !tickets.includes(ticket));
+  const isSaid = says.length < state.says.length;
+  const answered = state.candidate ? [{ id: state.candidate.speechId }] : [];
+  const output = withdraw(state.output, [...says, ...answered]);
+  return [{ ...state, waiting, awaitingReply, says, heldSays, output }, ...(isSaid ? [] : settle([ticket], notHeard))];
+}
+
+/** Commits may have to wait; everything else happens at once. */
 function takeDecision(state: ConversationState, decision: TurnDecision, at: number, rules: Rules): ConversationStep {
-  const isObeyed = state.isCuttingIn && 'text' in decision && rules.phrasebook.isCommand(decision.text);
-  if (isObeyed && decision.type === 'commit') return stopOnCommand(state, decision, at, rules.preflight);
-  if (isObeyed && decision.type === 'speculate')
-    return decide(state, { ...decision, type: 'words' }, at, rules.preflight);
-  if (decision.type !== 'commit') return decide(state, decision, at, rules.preflight);
-  const input: Commit = { ...decision, type: 'turn.commit' };
+  const { phrasebook, preflight } = rules;
+  // The command that has stopped the agent is not answered, and no answer to it is prepared.
+  const isObeyed = state.isCuttingIn && 'text' in decision && phrasebook.isCommand(decision.text);
+  if (decision.type === 'commit') {
+    return isObeyed ? stopOnCommand(state, decision, at, preflight) : takeCommit(state, decision, at, rules);
+  }
+  const isUnprepared = isObeyed && decision.type === 'speculate';
+  return decide(state, isUnprepared ? { ...decision, type: 'words' } : decision, at, preflight);
+}
+
+/** What the user says joins an answer whose tools run, and waits while the agent says something uninterruptible. */
+function takeCommit(
+  state: ConversationState,
+  decision: Extract<TurnDecision, { readonly type: 'commit' }>,
+  at: number,
+  rules: Rules,
+): ConversationStep {
   if (state.isDraining) return [state];
-  const isJoined = keepsTools(state) && !rules.onUserTurn;
-  if (isJoined && isInterruptible(state, rules)) return joinAnswer(state, decision, at);
-  const mustWait = statusOf(state) !== 'free' && (keepsTools(state) || !isInterruptible(state, rules));
+  const mayInterrupt = isInterruptible(state, rules);
+  if (keepsTools(state) && mayInterrupt && !rules.onUserTurn) return joinAnswer(state, decision, at);
+  const input: Commit = { ...decision, type: 'turn.commit' };
+  const mustWait = statusOf(state) !== 'free' && (keepsTools(state) || !mayInterrupt);
   return mustWait ? [{ ...state, waiting: [...state.waiting, input] }] : commit(state, input, at);
 }
 
