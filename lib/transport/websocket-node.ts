@@ -11,10 +11,8 @@ import {
   type RawSocket,
   type RawSocketFactory,
   type RawSocketHandler,
-  type RawSocketLimits,
   type SocketData,
   type SocketRefusal,
-  type SocketRequest,
 } from './socket.ts';
 
 /** Longest wait for the peer to complete a closing handshake after a protocol violation. */
@@ -25,41 +23,44 @@ const refusalBytes = 16 * 1024;
 const refusalMs = 500;
 
 /** The `ws` package's WebSocket, loaded on the first connection. */
-export const openSocket: RawSocketFactory = (request, limits, handler): RawSocket =>
-  new NodeSocket(request, limits, handler);
+export const openSocket: RawSocketFactory = (request, limits, handler): RawSocket => {
+  const socket = new NodeSocket(handler);
+  import('ws').then(
+    ({ WebSocket: Socket }) =>
+      socket.connect(() => new Socket(addressOf(request, true), offered(request), options(request, limits))),
+    (cause: unknown) => socket.end(1006, '', cause),
+  );
+  return socket;
+};
 
+/** One connection; it may be over before `ws` is loaded. */
 class NodeSocket implements RawSocket {
+  requestId: string | undefined;
   readonly #handler: RawSocketHandler;
-  readonly #burst: Burst = new Burst(() => this.#stream);
   #socket: WebSocket | undefined;
   /** Whether the owner knows about the end, or wants no more calls. */
-  #over = false;
-  #violated = false;
-  #requestId: string | undefined;
+  #isOver = false;
+  /** Whether the peer has violated the protocol: it is given time for the closing handshake. */
+  #isViolated = false;
+  readonly #burst = new Burst(() => this.#stream);
 
-  constructor(request: SocketRequest, limits: RawSocketLimits, handler: RawSocketHandler) {
+  constructor(handler: RawSocketHandler) {
     this.#handler = handler;
-    import('ws').then(
-      (ws) => {
-        if (this.#over) return;
-        try {
-          const created = new ws.WebSocket(addressOf(request, true), offered(request), options(request, limits));
-          this.#attach(created);
-          this.#socket = created;
-        } catch {
-          this.#end(1006, '', malformedRequest());
-        }
-      },
-      (cause: unknown) => this.#end(1006, '', cause),
-    );
-  }
-
-  get requestId(): string | undefined {
-    return this.#requestId;
   }
 
   get bufferedAmount(): number {
     return this.#socket?.bufferedAmount ?? 0;
+  }
+
+  connect(create: () => WebSocket): void {
+    if (this.#isOver) return;
+    try {
+      const socket = create();
+      this.#socket = socket;
+      this.#listenTo(socket);
+    } catch {
+      this.end(1006, '', malformedRequest());
+    }
   }
 
   send(data: SocketData): void {
@@ -70,19 +71,18 @@ class NodeSocket implements RawSocket {
   }
 
   together(send: () => void): void {
-    const stream = this.#stream;
-    stream?.cork?.();
+    const written = this.#stream;
+    written?.cork?.();
     try {
       send();
     } finally {
       this.#burst.end();
-      stream?.uncork?.();
+      written?.uncork?.();
     }
   }
 
   ping(): void {
-    const socket = this.#socket;
-    if (socket?.readyState === socket?.OPEN) socket?.ping(undefined, undefined, ignore);
+    if (this.#socket?.readyState === this.#socket?.OPEN) this.#socket?.ping(undefined, undefined, ignore);
   }
 
   close(code: number): void {
@@ -90,55 +90,62 @@ class NodeSocket implements RawSocket {
   }
 
   terminate(): void {
-    this.#over = true;
+    this.#isOver = true;
     this.#burst.end();
-    if (!this.#violated) this.#socket?.terminate();
+    if (!this.#isViolated) this.#socket?.terminate();
   }
 
-  /** The socket below `ws` has no public name. */
-  get #stream(): Partial<Duplex> | null | undefined {
-    return this.#socket && (Reflect.get(this.#socket, '_socket') as Partial<Duplex> | null | undefined);
-  }
-
-  #end(code: number, reason: string, cause?: unknown): void {
-    if (this.#over) return;
-    this.#over = true;
+  /** Reports the end, once. */
+  end(code: number, reason: string, cause?: unknown): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
     this.#handler.closed({ code, reason }, cause);
   }
 
-  /** The listeners stay until `close`: an abandoned socket can still fail, and an unhandled `error` would crash Node. */
-  #attach(created: WebSocket): void {
+  /**
+   * The listeners stay until `close`: an abandoned socket can still fail, and an unhandled `error` event would crash the
+   * process.
+   */
+  #listenTo(socket: WebSocket): void {
     const handler = this.#handler;
     let failure: unknown;
-    created.on('upgrade', (response) => {
-      this.#requestId = requestIdOf(headersOf(response));
+    socket.on('upgrade', (response) => {
+      this.requestId = requestIdOf(headersOf(response));
     });
-    created.on('open', () => {
-      if (!this.#over) handler.opened();
+    socket.on('open', () => {
+      if (!this.#isOver) handler.opened();
     });
-    created.on('message', (data, isBinary) => {
-      if (!this.#over) handler.message(isBinary ? bytesOf(data) : textOf(data));
+    socket.on('message', (data, isBinary) => {
+      if (!this.#isOver) handler.message(isBinary ? bytesOf(data) : textOf(data));
     });
-    created.on('pong', () => {
-      if (!this.#over) handler.alive();
+    socket.on('pong', () => {
+      if (!this.#isOver) handler.alive();
     });
-    created.on('unexpected-response', (_request, response) => {
+    socket.on('unexpected-response', (_request, response) => {
       readRefusal(response, (refusal) => {
-        if (!this.#over) handler.refused(refusal);
-        this.#end(1006, '');
-        created.terminate();
+        if (!this.#isOver) handler.refused(refusal);
+        this.end(1006, '');
+        socket.terminate();
       });
     });
-    created.on('error', (error) => {
+    socket.on('error', (error) => {
       failure = isUntrusted(error) ? untrusted(error) : error;
       const code = closeCodeOf(error);
-      if (code === undefined || created.readyState === created.CONNECTING) return;
-      // `ws` has sent the close frame; a peer that violates the protocol may never answer it.
-      this.#violated = true;
-      setTimeout(() => created.terminate(), violationGraceMs).unref();
-      this.#end(code, '', error);
+      if (code !== undefined && socket.readyState !== socket.CONNECTING) this.#endViolated(socket, code, error);
     });
-    created.on('close', (code, reason) => this.#end(code, reason.toString(), failure));
+    socket.on('close', (code, reason) => this.end(code, reason.toString(), failure));
+  }
+
+  /** `ws` has sent the close frame; a peer that violates the protocol may never answer it. */
+  #endViolated(socket: WebSocket, code: number, cause: Error): void {
+    this.#isViolated = true;
+    setTimeout(() => socket.terminate(), violationGraceMs).unref();
+    this.end(code, '', cause);
+  }
+
+  /** The socket below `ws`, which has no public name. */
+  get #stream(): Partial<Duplex> | null | undefined {
+    return this.#socket && (Reflect.get(this.#socket, '_socket') as Partial<Duplex> | null | undefined);
   }
 }
 
@@ -197,11 +204,14 @@ export function failRefused(
 /** Write failures reach the owner as `error` and `close`. */
 const ignore = (): void => undefined;
 
-function offered({ headers, protocols = [] }: SocketRequest): string[] {
+function offered({ headers, protocols = [] }: Parameters<RawSocketFactory>[0]): string[] {
   return headers && Object.keys(headers).length > 0 ? [] : [...protocols];
 }
 
-function options({ headers, extraHeaders }: SocketRequest, limits: RawSocketLimits): object {
+function options(
+  { headers, extraHeaders }: Parameters<RawSocketFactory>[0],
+  limits: Parameters<RawSocketFactory>[1],
+): object {
   return {
     headers: extraHeaders ? withHeaders(headers ?? {}, extraHeaders) : headers,
     maxPayload: limits.maxMessageBytes,

@@ -348,7 +348,8 @@ export class AudioUplink {
   /** What is sent of an item, once the clock has counted it; nothing of what was left out. */
   #encoded(item: FeedItem): SocketData | undefined {
     if (item instanceof Uint8Array) {
-      if (this.isPcm) this.#clock?.sent(durationMs(item.length, this.#options.format()));
+      const backlog = this.#backlog;
+      if (backlog instanceof AudioBacklog) this.#clock?.sent(durationMs(item.length, backlog.format));
       return this.#encode(item);
     }
     if (typeof item === 'string') return item;
