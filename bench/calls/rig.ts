@@ -31,6 +31,9 @@ export const ours: Side = { name: 'rxvoice', open: () => openOurs() };
 /** The library, its subscriptions counted in its vitals. */
 export const openCounting = (): Promise<Rig> => openOurs(['--subscriptions']);
 
+/** The library under flags of V8, such as those that log what it does. */
+export const openWith = (flags: readonly string[]): Promise<Rig> => openOurs([], flags);
+
 /** Everybody who does the same job: the floor, by hand; a peer, if there is one; the library. */
 export function sidesOf({ peer }: BenchOptions): Side[] {
   const floor: Side = { name: 'floor', open: () => openBuilt(new URL('../floor/calls.ts', import.meta.url)) };
@@ -41,10 +44,10 @@ export function sidesOf({ peer }: BenchOptions): Side[] {
 export const absoluteSidesOf = (options: BenchOptions): Side[] =>
   options.peer === undefined ? [ours] : sidesOf(options);
 
-async function openOurs(args: readonly string[] = []): Promise<Rig> {
+async function openOurs(args: readonly string[] = [], flags: readonly string[] = []): Promise<Rig> {
   const recording = recordingOf();
   const program = await buildProgram(new URL('./subject.ts', import.meta.url), recording !== undefined);
-  const rig = await openRig(program, args);
+  const rig = await openRig(program, args, flags);
   if (!recording) return rig;
   return {
     ...rig,
@@ -64,8 +67,12 @@ function openPeer(path: string): Promise<Rig> {
   return extname(program) === '.ts' ? openBuilt(pathToFileURL(program)) : openRig(program);
 }
 
-async function openRig(program: string, args: readonly string[] = []): Promise<Rig & { readonly child: ChildProcess }> {
-  const child = fork(program, args, { execArgv: ['--expose-gc'], cwd: dirname(program) });
+async function openRig(
+  program: string,
+  args: readonly string[] = [],
+  flags: readonly string[] = [],
+): Promise<Rig & { readonly child: ChildProcess }> {
+  const child = fork(program, args, { execArgv: ['--expose-gc', ...flags], cwd: dirname(program) });
   const exited = once(child, 'exit');
   const answer = async <T>(): Promise<T> => {
     const [message] = (await Promise.race([

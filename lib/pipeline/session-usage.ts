@@ -64,11 +64,13 @@ export class SessionUsage {
     const newMs = ms - this.#toldMs;
     if (newMs <= 0) return;
     this.#toldMs = ms;
-    const origin = { role: 'stt', provider: this.#listener.name } as const;
-    this.#emit('usage', { seconds: inSeconds(newMs) }, { ...(turnId === undefined ? {} : { turnId }), ...origin });
-    const key = keyOf(origin);
-    const before = this.#sums.get(key)?.seconds ?? 0;
-    this.#sums.set(key, { ...this.#sums.get(key), ...origin, seconds: inSeconds(before * 1_000 + newMs) });
+    const { name: provider } = this.#listener;
+    const payload = { seconds: inSeconds(newMs) };
+    this.#emit('usage', payload, { role: 'stt', provider, ...(turnId === undefined ? {} : { turnId }) });
+    const key = keyOf({ role: 'stt', provider });
+    const sum = this.#sums.get(key);
+    const seconds = inSeconds((sum?.seconds ?? 0) * 1_000 + newMs);
+    this.#sums.set(key, { ...sum, role: 'stt', provider, seconds });
   }
 
   #add({ role, provider = '', tokens, characters }: VoiceEvent<'usage'>): void {

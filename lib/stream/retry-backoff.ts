@@ -65,7 +65,7 @@ export function retryBackoff<T>(options: RetryBackoffOptions = {}): MonoTypeOper
   const { scheduler = asyncScheduler, onRetry, wake$ = NEVER } = options;
   return (source$) =>
     defer(() => {
-      const backoff = createBackoff({ ...options, now: () => scheduler.now() });
+      const backoff = createBackoff({ now: () => scheduler.now(), ...options });
       return source$.pipe(
         tap(() => backoff.succeeded()),
         retry({
