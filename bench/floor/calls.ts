@@ -28,6 +28,11 @@ server.on('connection', (phone, { url }) => {
   const tts = open(`/v1/speak?model=aura-2-thalia-en&${format}`);
   const convert = voice === 'mulaw' ? (bytes: Buffer): Buffer => bytes : toPhone();
   const history: { role: string; content: string }[] = [];
+  /** The voice may still be connecting when the first answer comes. */
+  const tell = (message: string): void => {
+    if (tts.readyState === WebSocket.OPEN) tts.send(message);
+    else tts.once('open', () => tts.send(message));
+  };
   let streamSid = '';
   let answering: ClientRequest | undefined;
   let clearing = 0;
@@ -38,7 +43,7 @@ server.on('connection', (phone, { url }) => {
     answering.destroy();
     answering = undefined;
     clearing++;
-    tts.send('{"type":"Clear"}');
+    tell('{"type":"Clear"}');
   };
   const answer = (text: string): void => {
     history.push({ role: 'user', content: text });
@@ -50,8 +55,8 @@ server.on('connection', (phone, { url }) => {
         pending += chunk.choices[0]?.delta.content ?? '';
         const end = /[.!?]\s/.exec(pending);
         if (!end) return;
-        tts.send(JSON.stringify({ type: 'Speak', text: pending.slice(0, end.index + 2) }));
-        tts.send('{"type":"Flush"}');
+        tell(JSON.stringify({ type: 'Speak', text: pending.slice(0, end.index + 2) }));
+        tell('{"type":"Flush"}');
         pending = pending.slice(end.index + 2);
       },
     });
