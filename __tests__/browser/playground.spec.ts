@@ -345,6 +345,34 @@ describe('The playground in Chromium', () => {
     );
   });
 
+  it('leaves nothing broken for the next page', async () => {
+    await page.click('#start');
+    await state('listening');
+    await page.click('#hazard-expired-key');
+    await page.waitForSelector('#hazard-expired-key[aria-pressed="true"]');
+    await page.reload();
+    await page.waitForSelector('html[data-ready]');
+    await say('hello');
+    await state('speaking');
+  });
+
+  it('is ready again only when the conversation has ended', async () => {
+    await page.click('#start');
+    await state('listening');
+    const shown = page.evaluate(
+      () =>
+        new Promise<string | null | undefined>((resolve) => {
+          const states = new MutationObserver(() => {
+            const isReady = document.querySelector('#state')?.getAttribute('data-state') === 'idle';
+            if (isReady) resolve(document.querySelector('#start')?.textContent);
+          });
+          states.observe(document.body, { subtree: true, attributeFilter: ['data-state'] });
+        }),
+    );
+    await page.click('#start');
+    expect(await shown).toBe('Start');
+  });
+
   it('tells each decision with its reason, of hazards at a click, and when nobody is listened to', async () => {
     await page.selectOption('#listening', 'unless-tools-run');
     await page.click('#start');

@@ -188,6 +188,8 @@ export async function doHazard({ fault, act }: HazardRow, session: Session, take
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ hazard: takesBack ? 'clear' : hazard, service, path }),
+      // What is taken back as the page is left, is.
+      keepalive: true,
     });
     if (!response.ok) throw new Error(`The playground did not take it (${response.status}).`);
   };

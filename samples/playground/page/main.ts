@@ -81,6 +81,9 @@ function wireHazards(): void {
       if (lasting && lasting !== stage.session) act(lasting).catch((error: unknown) => notices.show(error));
       control.disabled = !canDo(row, stage.session);
     };
+    addEventListener('pagehide', () => {
+      if (lasting) void act(lasting).catch(() => undefined);
+    });
     return settle;
   });
   stage.mode$.subscribe(() => {

@@ -86,7 +86,8 @@ export function wireTalk(
     .pipe(
       switchMap((events$) => events$),
       filter((event) => event.type === 'agent.state'),
-      filter(() => stage.mode === 'live' || stage.mode === 'playing'),
+      // A conversation that is being ended is over when all of it is.
+      filter(() => stage.session !== undefined || stage.mode === 'playing'),
     )
     .subscribe(({ state: now }) => show(now));
 
