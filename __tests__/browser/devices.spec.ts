@@ -325,4 +325,39 @@ describe('the list of devices, in Chromium', () => {
     expect(told).toEqual(['playback', 'play-and-record', 'playback', 'auto', 'ambient', 'ambient']);
     await page.close();
   });
+
+  it('an iPhone is left alone by an output that is disposed before it is ready', async () => {
+    const page = await browser.open();
+    const type = await page.evaluate(async () => {
+      const session = { type: 'auto' };
+      Object.defineProperty(navigator, 'audioSession', { value: session });
+      let tell: (type: 'opened' | 'closed') => void = () => undefined;
+      const next = (wanted: string): Promise<void> =>
+        new Promise((resolve) => {
+          tell = (type) => {
+            if (type === wanted) resolve();
+          };
+        });
+      globalThis.AudioContext = class extends AudioContext {
+        constructor(options?: AudioContextOptions) {
+          super(options);
+          tell('opened');
+        }
+        override async close(): Promise<void> {
+          await super.close();
+          tell('closed');
+        }
+      };
+      const output = new rxvoice.BrowserAudioOutput();
+      const opened = next('opened');
+      const starting = output.initialize().catch(() => undefined);
+      await opened;
+      const closed = next('closed');
+      await output.dispose();
+      await Promise.all([starting, closed]);
+      return session.type;
+    });
+    expect(type).toBe('auto');
+    await page.close();
+  });
 });

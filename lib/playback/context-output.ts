@@ -42,6 +42,7 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
   readonly #playback$ = new Subject<PlaybackEvent>();
   /** From the first `initialize()` on. */
   #player: ContextPlayer | undefined;
+  /** The open context; closed once disposed. */
   #opened = new Subscription();
   #gain: GainNode | undefined;
   #volume = 1;
@@ -114,7 +115,9 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {
     this.assertConfig();
-    await this.#open(undefined, signal);
+    signal.throwIfAborted();
+    this.#opened = new Subscription();
+    await this.#open();
   }
 
   protected override onDispose(): Promise<void> | void {
@@ -123,8 +126,10 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
     this.#gain = undefined;
   }
 
-  async #open(sampleRate: number | undefined, signal?: AbortSignal): Promise<void> {
+  async #open(sampleRate?: number): Promise<void> {
     const { name, elsewhere, config, channels } = this;
+    // Closed when it is disposed or replaced meanwhile.
+    const before = this.#opened;
     const loading = this.#load();
     loading.catch(() => undefined);
     // At once, while the user's gesture counts.
@@ -132,12 +137,16 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
     try {
       const player = await loading;
       const gain = new GainNode(context);
-      await this.connect(context, gain);
-      signal?.throwIfAborted();
-      this.#opened.unsubscribe();
+      if (!before.closed) await this.connect(context, gain);
+      if (before.closed) {
+        closeContext(context);
+        return;
+      }
+      const upkeep = this.upkeep$(context).subscribe();
+      before.unsubscribe();
       this.#gain = gain;
       this.#opened = player.open(context, gain, channels);
-      this.#opened.add(this.upkeep$(context).subscribe());
+      this.#opened.add(upkeep);
     } catch (error) {
       closeContext(context);
       throw error;

@@ -204,6 +204,23 @@ describe('BrowserAudioOutput over its own worklet', () => {
     expect(log.at(-2)).toBe('finished 1000');
   });
 
+  it('closes the other context too when it is disposed before that is open', async () => {
+    playing().source$.next(counting(rate));
+    context().render(500);
+    context().frozen = true;
+    let load = (): void => undefined;
+    FakeAudioContext.loaded = new Promise((resolve) => {
+      load = resolve;
+    });
+    await clock.advance(4000);
+    expect(FakeAudioContext.all).toHaveLength(2);
+    await output.dispose();
+    load();
+    await settle();
+    expect(context().state).toBe('closed');
+    expect(output.audioNode).toBeUndefined();
+  });
+
   it('plays one thing at a time, and refuses what has no format', () => {
     playing();
     expect(playing().log).toEqual([expect.stringContaining('already playing')]);

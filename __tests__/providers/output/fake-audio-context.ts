@@ -30,12 +30,14 @@ class FakeNode {
 /** An audio context that renders when it is told to, with the library's own worklets. */
 export class FakeAudioContext extends EventTarget {
   static all: FakeAudioContext[] = [];
+  /** When the worklets of a context are there. */
+  static loaded: Promise<void> = Promise.resolve();
   readonly sampleRate = 48_000;
   readonly destination = new FakeNode();
   readonly audioWorklet = {
     addModule: (): Promise<void> => {
       runInContext(workletSource, this.#scope);
-      return Promise.resolve();
+      return FakeAudioContext.loaded;
     },
   };
   readonly baseLatency = 0.01;
@@ -127,6 +129,7 @@ const names = { AudioContext: FakeAudioContext, AudioWorkletNode: FakeWorkletNod
 /** Makes this process look like a page with Web Audio, until undone. */
 export function installWebAudio(): () => void {
   FakeAudioContext.all = [];
+  FakeAudioContext.loaded = Promise.resolve();
   Object.assign(globalThis, names);
   return () => {
     for (const name of Object.keys(names)) Reflect.deleteProperty(globalThis, name);

@@ -1,4 +1,4 @@
-import { concatMap, EMPTY, fromEvent, map, type Observable } from 'rxjs';
+import { concatMap, EMPTY, fromEvent, map, Observable } from 'rxjs';
 import { misspeltKey } from '../../core/misspelt-key.ts';
 import { VoiceError } from '../../core/errors.ts';
 import { holdAudioSession } from '../../playback/audio-session.ts';
@@ -34,7 +34,6 @@ export class BrowserAudioOutput extends ContextOutput<BrowserAudioOutputConfig> 
   override readonly name = 'BrowserAudioOutput' as const;
   protected override readonly channels = 2;
   #context: AudioContext | undefined;
-  #releaseSession: (() => void) | undefined;
   protected override readonly elsewhere = 'NullOutput or a phone provider';
 
   constructor(config: BrowserAudioOutputConfig = {}, logger?: ConstructorParameters<typeof ContextOutput>[1]) {
@@ -48,8 +47,6 @@ export class BrowserAudioOutput extends ContextOutput<BrowserAudioOutputConfig> 
   protected override async connect(context: AudioContext, node: AudioNode): Promise<void> {
     const { sinkId } = this.config;
     this.#context = context;
-    // Without it, an iPhone whose silent switch is on plays nothing.
-    this.#releaseSession ??= holdAudioSession('playback');
     if (sinkId !== undefined) {
       await this.#choose(context, sinkId).catch((cause: unknown) => {
         const error = VoiceError.from(cause);
@@ -60,9 +57,16 @@ export class BrowserAudioOutput extends ContextOutput<BrowserAudioOutputConfig> 
     node.connect(context.destination);
   }
 
-  /** Leaves a preferred speaker that is gone for the system's choice, and returns to it. */
-  protected override upkeep$(opened: AudioContext): Observable<unknown> {
-    const context: SinkContext = opened;
+  protected override upkeep$(context: AudioContext): Observable<unknown> {
+    return new Observable((subscriber) => {
+      // Without it, an iPhone whose silent switch is on plays nothing.
+      subscriber.add(holdAudioSession('playback'));
+      subscriber.add(this.#speaker$(context).subscribe());
+    });
+  }
+
+  /** Leaves a preferred speaker that is gone for the system's choice, and returns to it. Never errors. */
+  #speaker$(context: SinkContext): Observable<unknown> {
     if (!context.setSinkId) return EMPTY;
     const { mediaDevices } = navigator;
     // Chromium stops a context whose device fails. Ids are known once the microphone is allowed.
@@ -73,12 +77,6 @@ export class BrowserAudioOutput extends ContextOutput<BrowserAudioOutputConfig> 
         this.#follow(context, mediaDevices, hasFailed).catch((cause: unknown) => this.report(VoiceError.from(cause))),
       ),
     );
-  }
-
-  protected override onDispose(): Promise<void> | void {
-    this.#releaseSession?.();
-    this.#releaseSession = undefined;
-    return super.onDispose();
   }
 
   /** What sounds goes on at another speaker; `undefined` is the system's choice. */
