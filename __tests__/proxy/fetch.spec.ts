@@ -228,6 +228,35 @@ describe('the proxy as a Fetch handler', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
+  for (const [when, pieces] of Object.entries({ before: 0, 'in the middle of': 1 })) {
+    it(`leaves a request of Node to an application that answers for itself ${when} the answer`, async () => {
+      let own: http.ServerResponse | undefined;
+      let signal: AbortSignal | null | undefined;
+      let sent = 0;
+      const pull = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+        if (sent++ === pieces) own?.end('too late');
+        controller.enqueue(new TextEncoder().encode('fine'));
+      };
+      const answer = (_url: unknown, init?: RequestInit): Promise<Response> => {
+        signal = init?.signal;
+        if (pieces === 0) own?.end('too late');
+        return Promise.resolve(new Response(new ReadableStream({ pull }, { highWaterMark: 0 })));
+      };
+      const proxy = create({ fetch: answer });
+      const server = http.createServer((request, response) => {
+        own = response;
+        proxy.handle(request, response);
+      });
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const options = { path: '/groq/chat/completions', method: 'POST', headers: { origin } };
+      expect((await send(url, options, '{}')).body).toBe(`${'fine'.repeat(pieces)}too late`);
+      expect(signal?.aborted).toBe(true);
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    });
+  }
+
   it('refuses settings that would do nothing', () => {
     expect(() => create({ tokens: ['groq'] })).toThrow('tokens names groq, which is not a target that grants tokens');
     expect(() => create({ tokens: ['constructor'] })).toThrow('tokens names constructor');

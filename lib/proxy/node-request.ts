@@ -88,22 +88,37 @@ function discardRest(request: IncomingMessage): void {
   for (const event of ['end', 'close']) request.once(event, () => clearTimeout(late));
 }
 
-/** Sends an answer; whoever reads slowly holds it up. Ends the connection when the answer breaks off. */
+/**
+ * Sends an answer; whoever reads slowly holds it up. Ends the connection when the answer breaks off. The application may
+ * answer for itself meanwhile, such as after a time limit of its own: then this one is nobody's.
+ */
 export async function sendByNode(answer: Response, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  response.writeHead(answer.status, Object.fromEntries(answer.headers));
   const reader = answer.body?.getReader();
-  response.on('close', () => void reader?.cancel().catch(() => undefined));
+  const cancel = (): void => void reader?.cancel().catch(() => undefined);
+  if (response.headersSent || isOver(response)) {
+    cancel();
+    return;
+  }
+  response.on('close', cancel);
+  response.writeHead(answer.status, Object.fromEntries(answer.headers));
   if (reader) response.flushHeaders();
   try {
     for (let part = await reader?.read(); part?.value; part = await reader?.read()) {
+      if (isOver(response)) {
+        cancel();
+        return;
+      }
       if (!response.write(part.value)) await drained(response);
-      if (response.destroyed) return;
     }
     response.end();
     discardRest(request);
   } catch {
     response.destroy();
   }
+}
+
+function isOver({ destroyed, writableEnded }: ServerResponse): boolean {
+  return destroyed || writableEnded;
 }
 
 function drained(response: ServerResponse): Promise<void> {
