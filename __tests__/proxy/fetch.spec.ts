@@ -17,7 +17,7 @@ import { firstValueFrom, timeout } from 'rxjs';
 import { AlphaTTS } from '../../lib/index.ts';
 import { targets } from '../../samples/proxy/index.ts';
 import { startSandbox } from '../../samples/sandbox/index.ts';
-import { basesOn, environment, secretOf, send, startService, type Service } from './service-fixture.ts';
+import { basesOn, environment, secretOf, send, settled, startService, type Service } from './service-fixture.ts';
 
 const origin = 'https://app.example.com';
 
@@ -212,6 +212,32 @@ describe('the proxy as a Fetch handler', () => {
       await proxy.dispose();
       await expect(answer.text()).rejects.toThrow();
     });
+
+    it('for everybody who waits for it, as soon as nothing is under way', async () => {
+      const proxy = create();
+      const answer = await proxy.fetch(ask());
+      const both = Promise.all([proxy.dispose({ drainMs: 60_000 }), proxy.dispose({ drainMs: 60_000 })]);
+      expect(await answer.text()).toBe('fine');
+      await both;
+    });
+
+    it('however long that takes, when the wait has no limit', async () => {
+      const proxy = create();
+      const answer = await proxy.fetch(ask());
+      let isOver = false;
+      const over = proxy.dispose({ drainMs: Infinity }).then(() => (isOver = true));
+      await settled(() => Number(isOver));
+      expect(isOver).toBe(false);
+      expect(await answer.text()).toBe('fine');
+      await over;
+    });
+  });
+
+  it('says when the body of a request has been read before', async () => {
+    const request = ask();
+    await request.text();
+    expect(await refusal(await create().fetch(request))).toEqual([500, 'body_read']);
+    expect(service.received).toEqual([]);
   });
 
   it('is a handler of Node too, which says when a body parser was there before', async () => {

@@ -1,6 +1,6 @@
 import type { Asked } from './asked.ts';
 import { assertTrusted, clientAddress, Clients } from './clients.ts';
-import type { ProxyLimits } from './limits.ts';
+import { most, type ProxyLimits } from './limits.ts';
 import type { Authenticated, ProxyOptions } from './options.ts';
 import { isRefusal, noName, unanswered, unknownUser, type Refusal } from './refusal.ts';
 
@@ -12,7 +12,8 @@ export class Calls {
   /** What cuts each. */
   readonly #underWay = new Set<() => void>();
   #isOpen = true;
-  #drained = (): void => undefined;
+  /** Told when none is under way. */
+  readonly #waiting = new Set<() => void>();
 
   /** @throws Error when `trustProxy` names nothing that could be trusted. */
   constructor(options: Pick<ProxyOptions, 'authenticate' | 'trustProxy'>, limits: ProxyLimits) {
@@ -32,7 +33,7 @@ export class Calls {
     this.#underWay.add(cut);
     const leave = (): void => {
       this.#underWay.delete(cut);
-      if (this.#underWay.size === 0) this.#drained();
+      if (this.#underWay.size === 0) for (const tell of this.#waiting) tell();
     };
     const key = await this.#identify(asked);
     const end = typeof key === 'string' ? this.#clients.begin(key) : key;
@@ -52,8 +53,8 @@ export class Calls {
     if (drainMs > 0 && this.#underWay.size > 0) {
       let timer: ReturnType<typeof setTimeout> | undefined;
       await new Promise<void>((resolve) => {
-        this.#drained = resolve;
-        timer = setTimeout(resolve, drainMs);
+        this.#waiting.add(resolve);
+        timer = setTimeout(resolve, Math.min(drainMs, most));
       });
       clearTimeout(timer);
     }

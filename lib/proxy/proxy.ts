@@ -103,7 +103,10 @@ export function createProxy(options: ProxyOptions): Proxy {
     mounts: paths,
     providers,
     fetch: (request, { address } = {}) =>
-      server.answer({ asked: askedOf(request, address), body: () => request.body, gone: request.signal }),
+      server.answer({
+        ...{ asked: askedOf(request, address), body: () => request.body },
+        ...{ gone: request.signal, isRead: request.bodyUsed },
+      }),
     handle(request, response, next) {
       if (!isNodeRequest(request) || !isNodeResponse(response)) throw new TypeError('handle() is for Node servers');
       if (!isBelow(nodeTarget(request), prefix)) {
