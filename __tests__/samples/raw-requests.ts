@@ -47,6 +47,16 @@ export async function askRaw(
   return Number(/^HTTP\/1.1 (\d+)/.exec(text)?.[1] ?? 0);
 }
 
+/** Asks for an upgrade and resets the connection once there is an answer: the server has not yet closed its side. */
+export async function resetOnceAnswered(port: number, target: string): Promise<void> {
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  const lines = Object.entries({ host: `127.0.0.1:${port}`, ...upgrade }).map((line) => `${line.join(': ')}\r\n`);
+  socket.write(`GET ${target} HTTP/1.1\r\n${lines.join('')}\r\n`);
+  await once(socket, 'data');
+  socket.resetAndDestroy();
+  await once(socket, 'close');
+}
+
 /** What makes a request an upgrade to a WebSocket. */
 export const upgrade: Readonly<Record<string, string>> = {
   connection: 'upgrade',

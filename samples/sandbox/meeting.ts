@@ -88,6 +88,7 @@ export class Meeting {
       ...options,
     };
     this.#server.on('upgrade', (request, socket, head) => {
+      socket.on('error', () => socket.destroy());
       const kind = (['signaling', 'media', 'transcript'] as const).find((each) => request.url === `/${each}`);
       if (!kind) socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n');
       else this.#sockets.handleUpgrade(request, socket, head, (accepted) => this.#accept(kind, accepted));

@@ -99,6 +99,8 @@ export async function startSupport(port: number = 0, env: NodeJS.ProcessEnv = {}
   });
   const sockets = new WebSocketServer({ noServer: true, maxPayload: 64 * 1024, perMessageDeflate: false });
   server.on('upgrade', (request, socket, head) => {
+    // Until the socket is accepted, nobody else listens: an error would end the process.
+    socket.on('error', () => socket.destroy());
     if (request.url === '/talk' && pages.allows(request)) {
       sockets.handleUpgrade(request, socket, head, (accepted) => pages.accept(accepted, request));
     } else socket.end('HTTP/1.1 403 Forbidden\r\nConnection: close\r\n\r\n');

@@ -2,6 +2,7 @@
 import { createHmac } from 'node:crypto';
 import { startSandbox } from '../../../samples/sandbox/index.ts';
 import { dial, sign } from '../../../samples/sandbox/phone-caller.ts';
+import { resetOnceAnswered } from '../raw-requests.ts';
 import { Program } from './program.ts';
 
 const authToken = 'the-account-token';
@@ -27,6 +28,7 @@ describe('Chapter 3 of the tutorial, the phone', () => {
 
     const url = `ws://127.0.0.1:${port}/call`;
     await expect(dial({ url, authToken: 'forged', publicUrl: signedUrl })).rejects.toThrow('403');
+    await resetOnceAnswered(Number(port), '/call');
     const caller = await dial({ url, authToken, publicUrl: signedUrl });
     const plain = (): string => caller.heard().text.replace(/\s+/g, ' ').trim();
     await caller.until(() => plain() === 'Hello!');

@@ -54,6 +54,8 @@ const server = createServer((request, response) => {
 });
 const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: 65_536 });
 server.on('upgrade', (request, socket, head) => {
+  // Until the socket is accepted, nobody else listens: an error would end the process.
+  socket.on('error', () => socket.destroy());
   void isGenuine(String(request.headers['x-twilio-signature'] ?? '')).then((genuine) => {
     if (!genuine || request.url !== '/call' || calls.refusal) {
       socket.end(`HTTP/1.1 ${genuine ? 503 : 403} Refused\r\nConnection: close\r\n\r\n`);

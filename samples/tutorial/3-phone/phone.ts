@@ -53,6 +53,8 @@ const server = createServer((request, response) => {
 });
 const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: 65_536 });
 server.on('upgrade', (request, socket, head) => {
+  // Until the socket is accepted, nobody else listens: an error would end the process.
+  socket.on('error', () => socket.destroy());
   const refuse = (status: string): void => void socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`);
   void isGenuine(request, streamUrl).then((isCall) => {
     if (!isCall || request.url !== '/call') refuse('403 Forbidden');
