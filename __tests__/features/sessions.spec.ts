@@ -1,7 +1,8 @@
 /** A house that takes more than it can carry, keeps guests who have left, or closes on somebody in mid-sentence. */
 import { firstValueFrom, Subject } from 'rxjs';
-import { sessions, type Session, type Sessions, type SessionsOptions } from 'rxvoice';
+import { PhoneSocketB, sessions, type Session, type Sessions, type SessionsOptions } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
+import { FakePhoneSocket } from '../conformance/phone.ts';
 import { ofType } from '../pipeline/support/timeline.ts';
 import { TestClock, timersDue } from '../transport/test-clock.ts';
 
@@ -121,6 +122,45 @@ describe('sessions()', () => {
     await scheduler.advance(2_000);
     expect([await session.ended, told, errors]).toEqual(['ended', ['opened ann', 'closed ann ended'], []]);
     await open('bob');
+    await over(house, scheduler);
+  });
+
+  it('ends at once with a caller who hangs up while it is prepared, and starts nothing for nobody', async () => {
+    const outcomes: unknown[] = [];
+    const prepared = new Subject<void>();
+    const { house, open, stts, callEnds, scheduler, told } = housed({
+      prepare: () => firstValueFrom(prepared),
+      onEnd: (_session, { reason, durationMs, error }) => outcomes.push({ reason, durationMs, error }),
+    });
+    await open('ann');
+    let connects = 0;
+    const [stt] = stts;
+    if (stt) stt.connect = () => Promise.resolve(void (connects += 1));
+    await scheduler.advance(3_000);
+    callEnds[0]?.next({});
+    await scheduler.advance(2_000);
+    expect([told, outcomes]).toEqual([
+      ['opened ann', 'closed ann ended'],
+      [{ reason: 'ended', durationMs: 3_000, error: undefined }],
+    ]);
+    prepared.next();
+    await scheduler.advance(2_000);
+    expect([outcomes.length, connects]).toEqual([1, 0]);
+    await over(house, scheduler);
+  });
+
+  it('has not failed with a caller of PhoneSocketB who hangs up before the first message', async () => {
+    const scheduler = new TestClock();
+    const socket = new FakePhoneSocket();
+    const phone = new PhoneSocketB({ scheduler });
+    phone.attach(socket);
+    const services = [new FakeSTT({ scheduler }), new FakeLLM({ scheduler }), new FakeTTS({ scheduler })];
+    const house = sessions<string>({ scheduler, create: () => ({ providers: [phone, ...services] }) });
+    const session = house.open('ann');
+    await scheduler.advance(1_000);
+    socket.drop();
+    await scheduler.advance(2_000);
+    expect(await session.ended).toBe('ended');
     await over(house, scheduler);
   });
 

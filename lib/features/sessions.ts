@@ -8,9 +8,7 @@ import {
   filter,
   firstValueFrom,
   from,
-  interval,
   map,
-  startWith,
   Subject,
   Subscription,
   switchMap,
@@ -20,12 +18,13 @@ import {
 } from 'rxjs';
 import { callSafely, catchLater } from '../core/application-code.ts';
 import { VoiceError } from '../core/errors.ts';
-import type { VoiceEventType } from '../conversation/events.ts';
 import type { ServiceUsage } from '../conversation/measurements.ts';
+import { onCallEnd } from '../pipeline/call-events.ts';
 import type { PipelineOptions } from '../pipeline/pipeline-options.ts';
 import { Pipeline } from '../pipeline/pipeline.ts';
 import { merge } from '../stream/merge.ts';
 import { longestTimerMs, patientTimer } from '../stream/patient-timer.ts';
+import { left } from './left.ts';
 
 /** The scope of one session. */
 export interface SessionScope {
@@ -150,12 +149,6 @@ export interface Sessions<R> extends AsyncDisposable {
 
 /** With the defaults. */
 type Resolved<R> = SessionsOptions<R> & Required<Pick<SessionsOptions<R>, 'maxSessions' | 'idleMs' | 'endMs'>>;
-
-/** Signs of activity. */
-const signs: ReadonlySet<VoiceEventType> = new Set([
-  ...(['user.state', 'transcript.interim', 'turn.started', 'dtmf.digit'] as const),
-  ...(['speech.started', 'speech.ended', 'tool.call'] as const),
-]);
 
 /**
  * Runs many conversations: one pipeline per request, up to a limit that the machine can carry. Idle ones are ended,
@@ -293,7 +286,9 @@ class OpenSession<R> implements Session<R> {
       },
     };
     try {
-      this.pipeline = new Pipeline({ ...config, ...(scheduler && { scheduler }), ...create(request, this.#scope) });
+      const all = { ...config, ...(scheduler && { scheduler }), ...create(request, this.#scope) };
+      this.pipeline = new Pipeline(all);
+      this.#own.add(onCallEnd(all.providers, () => this.#hangUp()));
     } catch (cause) {
       for (const work of this.#work.reverse()) callSafely(work, undefined, () => undefined);
       throw cause;
@@ -312,9 +307,9 @@ class OpenSession<R> implements Session<R> {
 
   /** Starts the pipeline; the session ends with it. */
   start(): void {
+    if (this.#closing) return;
     const { pipeline } = this;
     this.#own.add(pipeline.on('session.closed', ({ usage }) => (this.#usage = usage)));
-    this.#own.add(pipeline.on('call.ended', () => (this.#overAt ??= this.#scheduler.now())));
     const started = this.#started().then(
       () => undefined,
       // Nothing has failed if the other side hung up meanwhile.
@@ -333,11 +328,18 @@ class OpenSession<R> implements Session<R> {
         return error ? 'failed' : 'ended';
       }),
     );
-    const ends$ = merge(over$, this.#left()).pipe(
+    const idle$ = left(pipeline, this.#options.idleMs, this.#scheduler).pipe(map((): SessionEnd => 'idle'));
+    const ends$ = merge(over$, idle$).pipe(
       take(1),
       switchMap((end) => this.close(end, 0)),
     );
     this.#own.add(ends$.subscribe());
+  }
+
+  /** The caller has hung up. A pipeline that has been started ends by itself. */
+  #hangUp(): void {
+    this.#overAt ??= this.#scheduler.now();
+    if (this.pipeline.state === 'idle') void this.close('ended', 0);
   }
 
   /** Prepared, then started, unless it was disposed meanwhile. */
@@ -350,21 +352,6 @@ class OpenSession<R> implements Session<R> {
   close(end: SessionEnd, lastWordsMs: number): Promise<SessionEnd> {
     this.#closing ??= this.#close(end, lastWordsMs);
     return this.#closing;
-  }
-
-  /** Emits when the session has been idle for too long. */
-  #left(): Observable<SessionEnd> {
-    const { idleMs } = this.#options;
-    if (idleMs === Infinity) return EMPTY;
-    const { pipeline } = this;
-    return pipeline.events$.pipe(
-      filter(({ type }) => signs.has(type)),
-      startWith(undefined),
-      switchMap(() => interval(idleMs, this.#scheduler)),
-      // Time that the agent takes is not idleness.
-      filter(() => pipeline.agentState !== 'speaking' && pipeline.agentState !== 'thinking'),
-      map((): SessionEnd => 'idle'),
-    );
   }
 
   async #close(end: SessionEnd, lastWordsMs: number): Promise<SessionEnd> {

@@ -5,6 +5,7 @@ import { asObject, asString } from '../core/guard.ts';
 import type { InputProvider } from '../core/roles.ts';
 import type { Emit } from '../conversation/event-bus.ts';
 import type { AudioEnds, AudioPath } from './audio-path.ts';
+import type { AnyProvider } from './roles.ts';
 
 /** Publishes a platform's own events. */
 export function publishCall(
@@ -37,6 +38,15 @@ export function publishCall(
     emit('call.ended', {}, envelope);
     onEnded();
   });
+  return work;
+}
+
+/** Calls back when the call of a provider ends, which a pipeline publishes from its start on. */
+export function onCallEnd(providers: readonly AnyProvider[], callback: () => void): Subscription {
+  const work = new Subscription();
+  for (const { callEnded$ = EMPTY } of providers as readonly CallEvents[]) {
+    work.add(callEnded$.subscribe({ next: callback, error: () => undefined }));
+  }
   return work;
 }
 
