@@ -301,7 +301,10 @@ describe('a socket through the proxy', () => {
     });
 
     it('because it is not the handshake of a WebSocket', async () => {
-      const wrong = [{ 'sec-websocket-key': 'short' }, { 'sec-websocket-version': '8' }, { upgrade: 'h2c' }];
+      const wrong = [
+        ...[{ 'sec-websocket-key': 'short' }, { 'sec-websocket-key': 'a key for no socket ab==' }],
+        ...[{ 'sec-websocket-version': '8' }, { upgrade: 'h2c' }],
+      ];
       for (const headers of wrong) {
         const answer = await send(proxy.url, {
           path: '/alpha/v1/listen',

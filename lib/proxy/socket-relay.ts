@@ -58,7 +58,7 @@ export function isHandshake({ method, headers }: IncomingMessage): boolean {
     method === 'GET' &&
     headers.upgrade?.toLowerCase() === 'websocket' &&
     headers['sec-websocket-version'] === '13' &&
-    /^[+/\d a-z]{22}==$/i.test(headers['sec-websocket-key'] ?? '')
+    /^[+/\da-z]{22}==$/i.test(headers['sec-websocket-key'] ?? '')
   );
 }
 
