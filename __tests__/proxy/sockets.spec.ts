@@ -230,6 +230,24 @@ describe('a socket through the proxy', () => {
     await gone;
   });
 
+  it('that is given up while the application is asked is told in the log, and unknown to the service', async () => {
+    let [isAsked, say] = [(): void => undefined, (_isKnown: boolean): void => undefined];
+    const asked = new Promise<void>((resolve) => (isAsked = resolve));
+    const authenticate = (): Promise<boolean> => {
+      isAsked();
+      return new Promise((resolve) => (say = resolve));
+    };
+    await start({ authenticate });
+    const socket = dial();
+    await asked;
+    socket.terminate();
+    await settled(() => 0);
+    say(true);
+    await settled(() => lines.length);
+    expect(lines).toEqual([expect.stringMatching(/^WS \/alpha\/v1\/listen closed with 1006 after \d+ ms$/)]);
+    expect(service.received).toEqual([]);
+  });
+
   describe('is refused', () => {
     it('as the service refuses it: status, headers and body, without a secret', async () => {
       service.onUpgrade = (request, socket) => {

@@ -251,6 +251,8 @@ class ProxyServer {
 
   async #relay(admitted: Admitted, asked: Asked, { request, socket, head, refuse }: Handshake): Promise<void> {
     const startedAt = performance.now();
+    const closed = (code: number): void =>
+      this.#note(asked, 'WS', `closed with ${code} after ${Math.round(performance.now() - startedAt)} ms`);
     const release = awaitAcceptance(socket);
     const end = await this.#calls.begin(asked, () => void socket.destroy());
     if (isRefusal(end)) {
@@ -260,12 +262,14 @@ class ProxyServer {
     if (socket.destroyed) end();
     else socket.once('close', end);
     const upstream = await this.#socketUpstream(asked, admitted);
-    if (socket.destroyed) return;
+    if (socket.destroyed) {
+      closed(1006);
+      return;
+    }
     await relaySocket({
-      ...{ request, socket, head, limits: this.#limits, upstream, release, mask: this.#maskFor(admitted.target) },
+      ...{ request, socket, head, limits: this.#limits, upstream, release, closed },
+      mask: this.#maskFor(admitted.target),
       failed: (refusal) => this.#note(asked, 'WS', refusal.status, refusal),
-      closed: (code) =>
-        this.#note(asked, 'WS', `closed with ${code} after ${Math.round(performance.now() - startedAt)} ms`),
     });
   }
 
