@@ -24,7 +24,7 @@ import type { PipelineOptions } from '../pipeline/pipeline-options.ts';
 import { Pipeline } from '../pipeline/pipeline.ts';
 import { merge } from '../stream/merge.ts';
 import { longestTimerMs, patientTimer } from '../stream/patient-timer.ts';
-import { left } from './left.ts';
+import { idle } from './idle.ts';
 
 /** The scope of one session. */
 export interface SessionScope {
@@ -328,7 +328,7 @@ class OpenSession<R> implements Session<R> {
         return error ? 'failed' : 'ended';
       }),
     );
-    const idle$ = left(pipeline, this.#options.idleMs, this.#scheduler).pipe(map((): SessionEnd => 'idle'));
+    const idle$ = idle(pipeline, this.#options.idleMs, this.#scheduler).pipe(map((): SessionEnd => 'idle'));
     const ends$ = merge(over$, idle$).pipe(
       take(1),
       switchMap((end) => this.close(end, 0)),

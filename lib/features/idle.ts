@@ -9,7 +9,7 @@ const signs: ReadonlySet<VoiceEventType> = new Set([
 ]);
 
 /** Emits when a conversation has been idle for so many milliseconds, and again after as many; never for `Infinity`. */
-export function left(pipeline: Pipeline, idleMs: number, scheduler: SchedulerLike): Observable<unknown> {
+export function idle(pipeline: Pipeline, idleMs: number, scheduler: SchedulerLike): Observable<unknown> {
   if (idleMs === Infinity) return EMPTY;
   return pipeline.events$.pipe(
     filter(({ type }) => signs.has(type)),
