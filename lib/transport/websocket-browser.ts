@@ -5,6 +5,7 @@ import {
   malformedRequest,
   type RawSocket,
   type RawSocketFactory,
+  type RawSocketHandler,
   type SocketClose,
   type SocketData,
 } from './socket.ts';
@@ -17,9 +18,12 @@ export const openSocket: RawSocketFactory = (...args) =>
 export const openWith =
   (make: (url: URL, protocols: string[]) => WebSocketLike): RawSocketFactory =>
   (request, { maxMessageBytes }, handler): RawSocket => {
-    let socket: WebSocketLike;
     try {
-      socket = make(addressOf(request, false), [...(request.protocols ?? [])]);
+      return new BrowserSocket(
+        make(addressOf(request, false), [...(request.protocols ?? [])]),
+        maxMessageBytes,
+        handler,
+      );
     } catch {
       // Reported asynchronously, like every other failure.
       let wanted = true;
@@ -28,11 +32,14 @@ export const openWith =
       });
       return { bufferedAmount: 0, send() {}, close() {}, terminate: () => (wanted = false) };
     }
-    socket.binaryType = 'arraybuffer';
+  };
 
-    const detach = (): void => {
-      socket.onopen = socket.onmessage = socket.onclose = null;
-    };
+class BrowserSocket implements RawSocket {
+  readonly #socket: WebSocketLike;
+
+  constructor(socket: WebSocketLike, maxMessageBytes: number, handler: RawSocketHandler) {
+    this.#socket = socket;
+    socket.binaryType = 'arraybuffer';
     // `error` adds nothing to `close`, but a polyfill may throw without a listener.
     socket.onerror = () => undefined;
     socket.onopen = () => handler.opened();
@@ -42,31 +49,39 @@ export const openWith =
         handler.message(message);
         return;
       }
-      detach();
-      socket.close();
+      this.terminate();
       handler.closed({ code: 1009, reason: '' }, new Error(`a message of ${message.length} bytes`));
     };
     socket.onclose = ({ code, reason }: SocketClose) => {
-      detach();
+      this.#detach();
       handler.closed({ code, reason });
     };
+  }
 
-    return {
-      get bufferedAmount() {
-        // workerd has none.
-        return socket.bufferedAmount ?? 0;
-      },
-      send(data: SocketData) {
-        // It throws before the connection and drops data after it: the owner knows both states.
-        if (socket.readyState === 1) socket.send(data);
-      },
-      close: (code) => socket.close(code),
-      terminate() {
-        detach();
-        socket.close();
-      },
-    };
-  };
+  get bufferedAmount(): number {
+    // workerd has none.
+    return this.#socket.bufferedAmount ?? 0;
+  }
+
+  send(data: SocketData): void {
+    // It throws before the connection and drops data after it: the owner knows both states.
+    if (this.#socket.readyState === 1) this.#socket.send(data);
+  }
+
+  close(code: number): void {
+    this.#socket.close(code);
+  }
+
+  terminate(): void {
+    this.#detach();
+    this.#socket.close();
+  }
+
+  #detach(): void {
+    const socket = this.#socket;
+    socket.onopen = socket.onmessage = socket.onclose = null;
+  }
+}
 
 /** A page never learns why an upgrade was rejected: it only sees a failed connection. */
 export function failRefused(): Observable<never> {

@@ -178,11 +178,9 @@ const gammaSpeech = (
   attribution: (_config, live) =>
     byId({
       contextOf: (message) => asString(message['contextId']) ?? asString(message['context_id']),
-      maxContexts: 5,
+      maxContexts: () => 5,
       endsCancelled: true,
-      get speaksAtOnce() {
-        return isAutomatic(live());
-      },
+      speaksAtOnce: () => isAutomatic(live()),
     }),
   voice: voiceOf,
   keepAlive: (id) => JSON.stringify({ text: '', context_id: id }),

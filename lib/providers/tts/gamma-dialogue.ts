@@ -36,9 +36,9 @@ export const gammaDialogue = (
   attribution: () =>
     byId({
       contextOf: (message) => asString(message['context_id']),
-      maxContexts: 5,
+      maxContexts: () => 5,
       endsCancelled: true,
-      speaksAtOnce: true,
+      speaksAtOnce: () => true,
       answersPieces: true,
     }),
   voice(config) {

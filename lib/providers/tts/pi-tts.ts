@@ -185,13 +185,9 @@ const wire: SocketWire<PiTTSConfig, undefined> = {
   attribution: (_config, live) =>
     byId({
       contextOf: (message) => asString(message['context_id']),
-      get maxContexts() {
-        return live().concurrency ?? 2;
-      },
+      maxContexts: () => live().concurrency ?? 2,
       endsCancelled: false,
-      get speaksAtOnce() {
-        return (live().maxBufferDelayMs ?? 0) === 0;
-      },
+      speaksAtOnce: () => (live().maxBufferDelayMs ?? 0) === 0,
       // The service's own limit is 1 s.
       expiresMs: 700,
     }),

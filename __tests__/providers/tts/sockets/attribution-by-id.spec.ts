@@ -61,7 +61,7 @@ function given({ keepAlive, endsForGood = false, ...changes }: Changes = {}) {
     wire,
     attribution: byId({
       contextOf: ({ id }) => [...names].find(([, name]) => name === id)?.[0] ?? asString(id),
-      ...{ maxContexts: 2, endsCancelled: true, speaksAtOnce: true, ...changes },
+      ...{ maxContexts: () => 2, endsCancelled: true, speaksAtOnce: () => true, ...changes },
     }),
     errors: {
       error: (text, options) => new VoiceError(`TestTTS: ${text}`, { provider: 'TestTTS', ...options }),
@@ -306,7 +306,7 @@ describe('Attribution by id: cancelling', () => {
   });
 
   it('counts it no more where the service does not say when it is over', async () => {
-    const { speak, sent } = await warmed({ endsCancelled: false, maxContexts: 1 });
+    const { speak, sent } = await warmed({ endsCancelled: false, maxContexts: () => 1 });
     speak(of('One.')).subscription.unsubscribe();
     speak(of('Two.'));
     expect(sent().slice(-3)).toEqual(['1:open:voice 1', '1:say:Two. ', '1:end']);
@@ -415,7 +415,7 @@ describe('Attribution by id: what goes wrong', () => {
   });
 
   it('keeps a connection on which others are answered, and tries in another context there', async () => {
-    const { speak, say, clock, sent, sockets } = await warmed({ maxContexts: 3 });
+    const { speak, say, clock, sent, sockets } = await warmed({ maxContexts: () => 3 });
     const heard = speak(of('One.'));
     speak(of('Two.'));
     for (let time = 0; time < 5; time++) {
@@ -450,7 +450,7 @@ describe('Attribution by id: what goes wrong', () => {
   });
 
   it('waits for no audio before the end of the text where the service collects it', async () => {
-    const { speak, clock } = await warmed({ speaksAtOnce: false });
+    const { speak, clock } = await warmed({ speaksAtOnce: () => false });
     const text$ = new Subject<string>();
     const heard = speak(text$);
     text$.next('One.');

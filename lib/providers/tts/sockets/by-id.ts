@@ -20,12 +20,12 @@ import { hearWord, isBegun, isHeard, type SpokenText } from './spoken-text.ts';
 export interface ContextConnection {
   /** The context a message belongs to. */
   readonly contextOf: (message: WireObject) => string | undefined;
-  /** Most simultaneous contexts. May change. */
-  readonly maxContexts: number;
+  /** Most simultaneous contexts, as configured now. */
+  readonly maxContexts: () => number;
   /** Whether a cancelled context counts until the service confirms its end. */
   readonly endsCancelled: boolean;
-  /** Whether each piece of text is synthesized at once; otherwise the service may wait for more. May change. */
-  readonly speaksAtOnce: boolean;
+  /** Whether each piece of text is synthesized at once; otherwise the service may wait for more. As configured now. */
+  readonly speaksAtOnce: () => boolean;
   /** Whether the service says of each piece when it was spoken; only then may its context end. Default: false. */
   readonly answersPieces?: boolean;
   /** Milliseconds after which a context that has spoken all its text accepts no more. Default: never. */
@@ -63,9 +63,7 @@ export function byId(rules: ContextConnection): Attribution {
   return {
     terms: { endsCancelled, expiresMs },
     capacity: Infinity,
-    get maxContexts() {
-      return rules.maxContexts;
-    },
+    maxContexts: rules.maxContexts,
     lingerMs: endsCancelled ? lingerMs : 0,
     contextOf,
     say,
@@ -89,7 +87,9 @@ export function byId(rules: ContextConnection): Attribution {
       if (synthesis) tellWords(step, key, soundedMs(synthesis));
     },
     isDue: (context, text) =>
-      context.isEnding || isAwaited(context, text) || (rules.speaksAtOnce && isBegun(text) && context.audioBytes === 0),
+      context.isEnding ||
+      isAwaited(context, text) ||
+      (isBegun(text) && context.audioBytes === 0 && rules.speaksAtOnce()),
     hasExpired: ({ context, text, quietSince }, at) =>
       context !== undefined &&
       context.audioBytes > 0 &&

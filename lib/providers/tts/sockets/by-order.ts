@@ -77,7 +77,7 @@ export function byOrder(rules: FlushConnection): Attribution {
   return {
     terms: rules,
     capacity: 1,
-    maxContexts: Infinity,
+    maxContexts: () => Infinity,
     lingerMs: Infinity,
     say,
     isDue: ({ flushes }) => flushes.length > 0,

@@ -156,7 +156,7 @@ function advanceAll(step: SpeechStep): void {
 function enter(step: SpeechStep, { key, voice }: Synthesis): boolean {
   const { wire, attribution } = step.rules;
   const { state } = step;
-  if (contextIds(state).length + state.cancelled.length >= attribution.maxContexts) return false;
+  if (contextIds(state).length + state.cancelled.length >= attribution.maxContexts()) return false;
   const id = `utt_${state.contexts + 1}`;
   const messages = voice(id);
   messages.opening?.forEach((data) => send(step, data));

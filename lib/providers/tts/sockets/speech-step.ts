@@ -27,7 +27,7 @@ export interface Attribution {
   /** Most simultaneous texts per connection. */
   readonly capacity: number;
   /** Most simultaneous contexts, including cancelled ones. */
-  readonly maxContexts: number;
+  readonly maxContexts: () => number;
   /** How long a cancelled context counts if its end is not confirmed, in milliseconds. */
   readonly lingerMs: number;
   /** By id: the context a message belongs to. By order, messages belong to what is being spoken. */
