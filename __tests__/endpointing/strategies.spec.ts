@@ -4,7 +4,7 @@ import type { EndOfTurn, HeardTurn } from 'rxvoice';
 import { manual, scorer, silence, stt } from 'rxvoice/endpointing';
 import { application, user, voiceTest, type VoiceStep, type VoiceTestOptions } from 'rxvoice/testing';
 import { FakeSTT } from '../../lib/testing/fakes.ts';
-import { timeline } from '../pipeline/support/timeline.ts';
+import { ofType, timeline } from '../pipeline/support/timeline.ts';
 
 /** Words that are final, of an utterance that goes on. */
 const marked = (text: string): VoiceStep => ({ user: { ...FakeSTT.result(text, 'interim'), isFinal: true } });
@@ -394,11 +394,28 @@ describe('a strategy of the application', () => {
       '500 turn.committed a b',
       '5000 turn.committed c',
     ]);
+    expect(ofType(events, 'error')[0]?.message).toBe('endpointing failed: bug');
   });
 
-  it('NaN is not a time', () => {
-    const steps = { 0: user.interim('a'), 500: user.final('a b') };
-    expect(commits({ steps, endpointing: () => NaN })).toEqual(['5500 turn.committed a b']);
+  it.each<readonly [string, unknown, string]>([
+    ['a strategy that was not called', silence, 'a function'],
+    ['nothing', () => undefined, 'undefined'],
+    ['a promise', () => Promise.resolve(500), '[object Promise]'],
+    ['NaN', () => NaN, 'NaN'],
+  ])('what is no time is told once, and the service decides: %s', (_, endpointing, what) => {
+    const { events } = voiceTest({
+      steps: { 0: user.interim('a'), 500: user.final('a b'), 5_000: user.final('c') },
+      endpointing: endpointing as EndOfTurn,
+      untilMs: 10_000,
+    });
+    expect(timeline(events, 'error', 'turn.committed')).toEqual([
+      expect.stringMatching(/^0 error/),
+      '500 turn.committed a b',
+      '5000 turn.committed c',
+    ]);
+    expect(ofType(events, 'error')[0]?.message).toBe(
+      `endpointing failed: it must return the time at which the turn ends, or Infinity, not ${what}`,
+    );
   });
 });
 

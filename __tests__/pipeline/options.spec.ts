@@ -2,8 +2,10 @@
  * Options as an application without TypeScript gives them, or one in a hurry: what cannot work is refused with a
  * sentence that says what to write, before anybody wonders why the agent does not do as it was told.
  */
-import { AlphaAgent, History, Pipeline, type PipelineOptions } from 'rxvoice';
+import { inspect } from 'node:util';
+import { AlphaAgent, History, Pipeline, type EndOfTurn, type PipelineOptions } from 'rxvoice';
 import * as library from 'rxvoice';
+import { scorer, silence } from 'rxvoice/endpointing';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
 import { energyVad } from 'rxvoice/vad';
 import { VoiceError } from '../../lib/core/errors.ts';
@@ -153,6 +155,16 @@ describe('an option', () => {
     [{ endpointing: { min: 5 } }, 'there is no option endpointing.min, only endpointing.minMs, endpointing.maxMs, '],
     [{ answer: { maxToken: 50 } }, 'there is no option answer.maxToken, only answer.maxTokens, '],
     [{ turnTaking: { strategy: 'silence' } }, 'turnTaking.strategy must be stt or manual, not "silence"'],
+    [{ turnTaking: 'manual' }, "turnTaking must be an object: write { strategy: 'manual' }"],
+    [{ endpointing: 'silence' }, 'endpointing must be a strategy such as silence(), or an object'],
+    [{ locale: 5 }, 'locale must be a BCP 47 language such as en-US'],
+    [{ answer: { toolChoice: 'any' } }, 'answer.toolChoice must be auto, required, none or { name }'],
+    [{ answer: { toolChoice: {} } }, 'answer.toolChoice must be auto, required, none or { name }'],
+    [{ answer: { seed: 'x' } }, 'answer.seed must be a whole number from '],
+    [{ answer: { stopSequences: 'END' } }, 'answer.stopSequences must be an array of texts'],
+    [{ answer: { responseFormat: 'json_object' } }, "answer.responseFormat must be 'json', a JSON Schema or "],
+    [{ answer: { parallelToolCalls: 'no' } }, 'answer.parallelToolCalls must be true or false, not "no"'],
+    [{ answer: { cacheKey: 5 } }, 'answer.cacheKey must be a text, not 5'],
   ];
   /** A tool with a schema only, of a library that tells its JSON Schema like this. */
   const told = (jsonSchema?: object): object => {
@@ -194,6 +206,15 @@ describe('an option', () => {
     });
   }
 
+  it.each<readonly [string, EndOfTurn, string]>([
+    ['a strategy', silence({ minMs: NaN }), 'endpointing.minMs must be a number from 0 to Infinity, not NaN'],
+    ['a scorer', scorer(() => 1, { maxMs: -1 }), 'endpointing.maxMs must be a number from 0 to Infinity, not -1'],
+  ])('that is a bound of %s is refused as well', async (_, endpointing, sentence) => {
+    const pipeline = new Pipeline({ providers: everyone(), endpointing });
+    expect(await refusal(() => pipeline.start())).toBe(`Pipeline: ${sentence}`);
+    await pipeline.dispose();
+  });
+
   it('for one of several agents is refused as well', async () => {
     const options = { agents: { desk: { tools: [told()] } } } as unknown as Partial<PipelineOptions>;
     const pipeline = new Pipeline({ providers: everyone(), ...options });
@@ -213,10 +234,13 @@ describe('an option', () => {
     [{ history: { maxToken: 50 } }, 'there is no option history.maxToken, only history.maxTurns, history.maxTokens, '],
     [{ history: 'none' }, 'history must be a History, or options of one'],
     [{ vad: {} }, 'vad must be a voice detector such as energyVad()'],
+    [{ vad: energyVad }, 'vad must be a voice detector such as energyVad()'],
     [{ inputEvents: 'no' }, 'inputEvents must be true or false'],
+    [{ scheduler: {} }, 'scheduler must be a SchedulerLike of RxJS'],
+    [{ scheduler: 5 }, 'scheduler must be a SchedulerLike of RxJS'],
   ];
   for (const [options, sentence] of begun) {
-    it(`${JSON.stringify(options)}, which does not change later, is refused by start()`, async () => {
+    it(`${inspect(options)}, which does not change later, is refused by start()`, async () => {
       const pipeline = new Pipeline({ providers: everyone(), ...options });
       expect(await refusal(() => pipeline.start())).toContain(`Pipeline: ${sentence}`);
       await pipeline.dispose();
@@ -233,6 +257,9 @@ describe('an option', () => {
     expect(await send({ answer: { maxToken: 5 } })).toContain('Pipeline: there is no option answer.maxToken, only ');
     const say = (options: object) => refusal(() => pipeline.say('Hi', options).done);
     expect(await say({ interruptable: false })).toContain('there is no option interruptable, only interruptible, ');
+    expect(await say({ interruptible: 'no' })).toContain('interruptible must be true or false, not "no"');
+    expect(await say({ priority: 'urgent' })).toContain('priority must be normal or high, not "urgent"');
+    expect(await send({ interrupt: 1 })).toContain('interrupt must be true or false, not 1');
     await pipeline.dispose();
   });
 

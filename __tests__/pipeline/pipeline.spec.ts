@@ -40,7 +40,9 @@ describe('Pipeline', () => {
 
   it('refuses two providers for one role', () => {
     const providers = [new FakeInput(), new FakeSTT(), new FakeLLM(), new FakeLLM(), new FakeTTS(), new FakeOutput()];
-    expect(() => new Pipeline({ providers })).toThrow('FakeLLM and FakeLLM both cover the role llm');
+    expect(() => new Pipeline({ providers })).toThrow(
+      'FakeLLM and FakeLLM both cover the role llm: leave one of them out, or join them with fallback()',
+    );
   });
 
   it('refuses options that an agent would not heed', () => {

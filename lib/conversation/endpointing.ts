@@ -62,7 +62,8 @@ export type TurnEndedBy =
 /**
  * Decides when the user's turn is over: a pure function from what is known to the time of the end, on the same clock;
  * Infinity while the turn goes on. It is called again whenever something is heard. The bounds that it carries apply to
- * its result. If it throws, the error is reported, and the service's own judgment is used instead.
+ * its result. If it throws, or returns anything but a number, the error is reported, and the service's own judgment is
+ * used instead.
  */
 export interface EndOfTurn extends EndpointingBounds {
   (turn: HeardTurn): number;
@@ -100,14 +101,17 @@ export function leastSilence({ minMs = 0, maxMs = Infinity, dynamic }: Endpointi
 /**
  * When a turn ends, within the bounds; Infinity while it has no words or the user speaks.
  *
- * @throws Whatever the strategy throws.
+ * @throws Whatever the strategy throws, and when it returns no time.
  */
 export function endsAt(turn: HeardTurn, strategy: EndOfTurn, bounds: EndpointingBounds, pauseMs?: number): number {
   const { text, startedAt, silentSince = Infinity } = turn;
   const { maxMs = Infinity, maxTurnMs = Infinity } = bounds;
   if (!text) return Infinity;
-  const decided = strategy(turn);
-  const wanted = Number.isNaN(decided) ? Infinity : decided;
+  const wanted = strategy(turn);
+  if (typeof wanted !== 'number' || Number.isNaN(wanted)) {
+    const given = typeof wanted === 'function' ? 'a function' : String(wanted);
+    throw new Error(`it must return the time at which the turn ends, or Infinity, not ${given}`);
+  }
   const earliest = Math.max(wanted, silentSince + leastSilence(bounds, pauseMs));
   return Math.min(earliest, silentSince + maxMs, startedAt + maxTurnMs);
 }

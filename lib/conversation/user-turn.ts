@@ -1,3 +1,4 @@
+import { messageOf, VoiceError } from '../core/errors.ts';
 import { foldText } from '../text/words.ts';
 import { notHeard, type SpeechOutcome, type SpeechTicket } from './commands.ts';
 import type { PreflightRules } from './conversation-options.ts';
@@ -61,8 +62,10 @@ export function decide(
       const { score } = state.rules.turnTaking.endOfTurn;
       return score ? [state, { type: 'score', text: decision.text, score }] : [state];
     }
-    case 'broken':
-      return [state, { type: 'error', error: decision.error }];
+    case 'broken': {
+      const message = `endpointing failed: ${messageOf(decision.error)}`;
+      return [state, { type: 'error', error: new VoiceError(message, { code: 'internal', cause: decision.error }) }];
+    }
     case 'timeout': {
       const told = emit('transcript.timeout', { text: decision.text });
       return decision.text ? [state, told] : chain([state, told], (after) => dropTurn(after, 'empty', at));

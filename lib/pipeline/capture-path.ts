@@ -1,4 +1,4 @@
-import { BehaviorSubject, Observable, Subject, Subscription, type SchedulerLike } from 'rxjs';
+import { BehaviorSubject, isObservable, Observable, Subject, Subscription, type SchedulerLike } from 'rxjs';
 import { durationMs, isPcmLike } from '../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import { catchLater } from '../core/application-code.ts';
@@ -15,6 +15,7 @@ import { feed } from '../stream/feed.ts';
 import { filterMap } from '../stream/filter-map.ts';
 import { audioPath, formatOf, type AudioEnds, type AudioPath } from './audio-path.ts';
 import { microphoneGate, silenced } from './microphone-gate.ts';
+import { refused } from './pipeline-options.ts';
 
 /** Options of a {@link CapturePath}. */
 export interface CapturePathOptions {
@@ -58,6 +59,7 @@ export class CapturePath {
     this.#isMuted = options.isMuted;
     this.#isMuted$ = new BehaviorSubject(options.isMuted);
     this.voice$ = options.vad?.(this.#detected$);
+    if (this.voice$ && !isObservable(this.voice$)) throw refused('vad must be a voice detector such as energyVad()');
   }
 
   /** @throws VoiceError `unsupported_format` when the listener cannot accept the captured audio. */

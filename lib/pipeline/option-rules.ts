@@ -28,18 +28,25 @@ const thresholds = (group: string): ConfigRules => ({
 const answerRules: Readonly<Record<`answer.${keyof AnswerOptions}`, ConfigRule>> = {
   'answer.maxTokens': { min: 1, max: Infinity, integer: true },
   'answer.temperature': duration,
-  'answer.seed': {},
+  'answer.seed': { max: Infinity, integer: true },
   'answer.stopSequences': {},
   'answer.responseFormat': {},
-  'answer.serviceTier': {},
-  'answer.cacheKey': {},
-  'answer.parallelToolCalls': {},
+  'answer.serviceTier': { type: 'text' },
+  'answer.cacheKey': { type: 'text' },
+  'answer.parallelToolCalls': { type: 'boolean' },
   'answer.extraBody': {},
   'answer.toolChoice': {},
   'answer.maxToolRounds': { min: 0, max: Infinity },
   'answer.maxToolCalls': { min: 0, max: Infinity },
   'answer.interruptible': { type: 'boolean' },
   'answer.tts': {},
+};
+
+const speechRules: Readonly<Record<keyof SayOptions, ConfigRule>> = {
+  interruptible: { type: 'boolean' },
+  store: { type: 'boolean' },
+  priority: { oneOf: ['normal', 'high'] },
+  tts: {},
 };
 
 const answerKeys = Object.keys(answerRules).map((key) => key.replace('answer.', ''));
@@ -50,8 +57,16 @@ const historyRules: Readonly<Record<`history.${keyof HistoryOptions}`, ConfigRul
   'history.countTokens': {},
 };
 
+const boundRules: ConfigRules = {
+  'endpointing.minMs': duration,
+  'endpointing.maxMs': duration,
+  'endpointing.maxTurnMs': duration,
+  'endpointing.dynamic': { type: 'boolean' },
+};
+
 const rules: ConfigRules = {
   ...answerRules,
+  ...boundRules,
   ...historyRules,
   'turnTaking.strategy': { oneOf: ['stt', 'manual'] },
   'turnTaking.sttTimeoutMs': duration,
@@ -71,10 +86,6 @@ const rules: ConfigRules = {
   followLanguage: { type: 'boolean' },
   'timeouts.hookMs': duration,
   'preflight.stableInterimMs': duration,
-  'endpointing.minMs': duration,
-  'endpointing.maxMs': duration,
-  'endpointing.maxTurnMs': duration,
-  'endpointing.dynamic': { type: 'boolean' },
   'timeouts.llmFirstTokenMs': duration,
   'timeouts.llmStallMs': duration,
   'timeouts.ttsFirstAudioMs': duration,
@@ -95,9 +106,6 @@ const ofAgents: Readonly<Record<keyof AgentProfile, true>> = {
   ...{ systemPrompt: true, tools: true, llm: true, tts: true, voices: true, answer: true },
 };
 const ofMessages: Readonly<Record<keyof SendOptions, true>> = { interrupt: true, images: true, answer: true };
-const ofSpeech: Readonly<Record<keyof SayOptions, true>> = {
-  ...{ interruptible: true, store: true, priority: true, tts: true },
-};
 
 const isText = (value: unknown): boolean => typeof value === 'string';
 const isBoolean = (value: unknown): boolean => typeof value === 'boolean';
@@ -117,8 +125,8 @@ const kinds: Readonly<Partial<Record<keyof PipelineOptions, readonly [string, (v
   systemPrompt: ['a text', isText],
   greeting: ['a text', isText],
   tools: ['an array of tools, each with a name and execute()', (value) => Array.isArray(value) && value.every(isTool)],
-  turnTaking: ['an object', isGroup],
-  endpointing: ['a strategy or an object', (value) => isFunction(value) || isGroup(value)],
+  turnTaking: ["an object: write { strategy: 'manual' }", isGroup],
+  endpointing: ['a strategy such as silence(), or an object', (value) => isFunction(value) || isGroup(value)],
   onUnclear: ['a function', isFunction],
   bargeIn: [
     "true, false, 'immediate' or an object",
@@ -137,6 +145,10 @@ const kinds: Readonly<Partial<Record<keyof PipelineOptions, readonly [string, (v
   vad: ['a voice detector such as energyVad()', isFunction],
   inputEvents: ['true or false', isBoolean],
   logger: ['a Logger: write createLogger(console)', (value) => isFunction(asObject(value)?.['scope'])],
+  scheduler: [
+    'a SchedulerLike of RxJS',
+    (value) => ['now', 'schedule'].every((method) => isFunction(asObject(value)?.[method])),
+  ],
 };
 
 /**
@@ -158,6 +170,8 @@ export function assertOptions(options: PipelineOptions, changes: PipelineUpdate 
   const isHistory = 'changes$' in (asObject(options.history) ?? {});
   const problem =
     configProblem(isHistory ? { ...options, history: undefined } : options, rules) ??
+    ofStrategy(options) ??
+    ofAnswer(options) ??
     phrases(options) ??
     ofTools(options) ??
     agentsAndVoices(options, changes);
@@ -167,14 +181,34 @@ export function assertOptions(options: PipelineOptions, changes: PipelineUpdate 
 /** @throws VoiceError `configuration` when an answer cannot be given like that. */
 export function assertAnswer(options: SendOptions): void {
   const problem =
-    unknownKey(options, Object.keys(ofMessages)) ?? configProblem(options, answerRules) ?? ofImages(options);
+    unknownKey(options, Object.keys(ofMessages)) ??
+    configProblem(options, { interrupt: { type: 'boolean' }, ...answerRules }) ??
+    ofAnswer(options) ??
+    ofImages(options);
   if (problem !== undefined) throw refused(problem);
 }
 
-/** @throws VoiceError `configuration` when there is no such option of `say()`. */
+/** @throws VoiceError `configuration` when `say()` has no such option, or one that cannot work. */
 export function assertSaying(options: SayOptions): void {
-  const problem = unknownKey(options, Object.keys(ofSpeech));
+  const problem = unknownKey(options, Object.keys(speechRules)) ?? configProblem(options, speechRules);
   if (problem !== undefined) throw refused(problem);
+}
+
+/** What a strategy carries as bounds: rules of groups see objects alone. */
+function ofStrategy({ endpointing }: PipelineOptions): string | undefined {
+  const { minMs, maxMs, maxTurnMs, dynamic } = endpointing ?? {};
+  return configProblem({ endpointing: { minMs, maxMs, maxTurnMs, dynamic } }, boundRules);
+}
+
+/** What an answer's rules cannot say. */
+function ofAnswer({ answer = {} }: { readonly answer?: AnswerOptions | undefined }): string | undefined {
+  const { toolChoice = 'auto', stopSequences = [], responseFormat = 'json' } = answer;
+  const isOne = ['auto', 'required', 'none'].includes(toolChoice as string) || isText(asObject(toolChoice)?.['name']);
+  if (!isOne) return 'answer.toolChoice must be auto, required, none or { name }';
+  if (!Array.isArray(stopSequences) || !stopSequences.every(isText))
+    return 'answer.stopSequences must be an array of texts';
+  const isFormat = responseFormat === 'json' || isGroup(responseFormat) || isFunction(responseFormat);
+  return isFormat ? undefined : "answer.responseFormat must be 'json', a JSON Schema or a schema of a library";
 }
 
 function ofImages({ images = [] }: SendOptions): string | undefined {
@@ -298,7 +332,7 @@ function ofAgent({ systemPrompt, tools, answer, llm, tts }: AgentProfile): strin
     provider === undefined || typeof asObject(provider)?.[method] === 'function';
   if (!isRole(llm, 'generate')) return 'has an llm that is not a language model';
   if (!isRole(tts, 'speak')) return 'has a tts that is not a voice';
-  return ofTools({ tools: tools ?? [] }) ?? configProblem({ answer }, answerRules);
+  return ofTools({ tools: tools ?? [] }) ?? configProblem({ answer }, answerRules) ?? ofAnswer({ answer });
 }
 
 function ofVoices(voices: Voices): string | undefined {

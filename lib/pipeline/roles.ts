@@ -72,7 +72,8 @@ export function assignRoles(providers: readonly AnyProvider[], defaults: Default
   const find = (role: ProviderRole): ProviderContract | undefined => {
     const [first, second] = providers.filter((provider) => provider.roles.includes(role));
     if (!first || !second) return first;
-    const message = `${first.name} and ${second.name} both cover the role ${role}: leave one of them out`;
+    const join = role === 'input' || role === 'output' ? '' : ', or join them with fallback()';
+    const message = `${first.name} and ${second.name} both cover the role ${role}: leave one of them out${join}`;
     throw new VoiceError(message, { code: 'configuration' });
   };
   const agent = providers.find(isAgent);

@@ -77,7 +77,8 @@ export function usePhrases(all: readonly Phrases[]): void {
 
 /** The language of the phrases for a locale: its own if there are such phrases, else English. */
 export function languageOf(locale: string = ''): string {
-  const [language = ''] = locale.toLowerCase().split(/[-_]/, 1);
+  // exec() takes anything for a text: the phrases are loaded beside the rules that refuse what is none.
+  const language = /^[^-_]*/.exec(locale)?.[0].toLowerCase() ?? '';
   return languages.has(language) ? language : 'en';
 }
 
