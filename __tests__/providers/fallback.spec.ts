@@ -280,6 +280,25 @@ describe('fallback() of language models', () => {
       'fallback() needs providers of one role, stt, llm or tts: FakeLLM, FakeTTS',
     );
   });
+
+  it.each<readonly [string, readonly unknown[]]>([
+    ['nothing', []],
+    ['an array of them', [[new FakeLLM(), new FakeLLM()]]],
+    ['an array after one', [new FakeLLM(), [new FakeLLM()]]],
+    ['null', [new FakeLLM(), null]],
+    ['a class', [FakeLLM, new FakeLLM()]],
+    ['options alone', [{ probeMs: 5 }]],
+  ])('refuses %s in place of providers', (_, given) => {
+    const create = fallback as (...all: readonly unknown[]) => unknown;
+    expect(() => create(...given)).toThrow(
+      'fallback() takes providers, then options: write fallback(new NuLLM({ … }), new ThetaLLM({ … }))',
+    );
+  });
+
+  it('refuses an option that there is not', async () => {
+    const chain = fallback(new FakeLLM(), new FakeLLM(), { firstToken: 500 } as FallbackOptions);
+    await expect(chain.initialize()).rejects.toThrow('there is no option firstToken, only scheduler, firstTokenMs, ');
+  });
 });
 
 /** The same as an object with nothing but the contract's members. */

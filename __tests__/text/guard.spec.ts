@@ -47,6 +47,10 @@ describe('rules', () => {
     ['bädbad', []],
   ])('a blocklist finds whole words in %j', (text, expected) => expect(found(text, bad)).toEqual(expected));
 
+  it('there is no rule for another kind of personal data', () => {
+    expect(() => personalData('ssn' as 'card')).toThrow('personalData() finds card, iban, mail, phone, not "ssn"');
+  });
+
   it('a pattern has the boundaries of words in any script', () => {
     expect(found('кот, котик, Кот', pattern(/кот/i))).toEqual(['кот', 'Кот']);
     expect(found('naïve na', pattern(/na/))).toEqual(['na']);
@@ -72,6 +76,22 @@ describe('rules', () => {
 });
 
 describe('guard()', () => {
+  it.each<readonly [unknown, string]>([
+    [undefined, 'write guard({ rules: [ … ] })'],
+    [{ rule: [blocklist(['bad'])] }, 'there is no option rule, only rules, sides, action, '],
+    [{ rules: ['bad'] }, 'rules must be an array of rules such as blocklist()'],
+    [{ rules: blocklist(['bad']) }, 'rules must be an array of rules such as blocklist()'],
+    [{ sides: ['user'] }, 'sides must be an array of input, output, tools'],
+    [{ sides: 'input' }, 'sides must be an array of input, output, tools'],
+    [{ action: 'block' }, 'action must be replace, cut or end, not "block"'],
+    [{ replacement: 5 }, 'replacement must be a text'],
+    [{ moderate: true }, 'moderate must be a function or a class, not true'],
+    [{ moderateTimeoutMs: NaN }, 'moderateTimeoutMs must be a number from 0 to ∞, not NaN'],
+    [{ onModerationFailure: 'pass' }, 'onModerationFailure must be allow or block, not "pass"'],
+  ])('that would let everything pass is refused: %j', (options, sentence) => {
+    expect(() => guard(options as GuardOptions)).toThrow(`guard: ${sentence}`);
+  });
+
   const rules = [blocklist(['bad', 'very bad thing']), personalData()];
   const text =
     'Well, this is **b**ad. Pay with 4111 1111, 1111 1111! And a very bad thing happened; mail a.b@example.com, please. ' +

@@ -18,7 +18,7 @@ import {
   tap,
   throwIfEmpty,
 } from 'rxjs';
-import { configProblem, type RulesOf } from '../core/config-rule.ts';
+import { configProblem, unknownKey, type RulesOf } from '../core/config-rule.ts';
 import { VoiceError } from '../core/errors.ts';
 import { Provider } from '../core/provider.ts';
 import type {
@@ -221,7 +221,7 @@ export abstract class FallbackProvider<P extends ProviderContract> extends Provi
   }
 
   protected override configProblem(): string | undefined {
-    return configProblem(this.config, rules);
+    return unknownKey(this.config, Object.keys(rules)) ?? configProblem(this.config, rules);
   }
 
   protected override async onInitialize(_signal: AbortSignal): Promise<void> {

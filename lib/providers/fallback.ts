@@ -1,4 +1,5 @@
 import { VoiceError } from '../core/errors.ts';
+import { asObject } from '../core/guard.ts';
 import type { LLMProvider, ProviderContract, STTProvider, TTSProvider } from '../core/roles.ts';
 import type { FallbackOptions } from './fallback-provider.ts';
 import { FallbackLLM } from './llm/fallback-llm.ts';
@@ -33,13 +34,17 @@ export type Backups<P> = readonly P[] | readonly [...P[], FallbackOptions];
  * const tts = fallback(new AlphaTTS({ proxyUrl: '/alpha' }), voice, { firstAudioMs: 1_500 });
  * ```
  *
- * @throws VoiceError `configuration` when the providers do not have one of these roles in common.
+ * @throws VoiceError `configuration` when these are no providers, or do not have one of these roles in common.
  */
 export function fallback(first: STTProvider, ...backups: Backups<STTProvider>): STTProvider;
 export function fallback(first: LLMProvider, ...backups: Backups<LLMProvider>): LLMProvider;
 export function fallback(first: TTSProvider, ...backups: Backups<TTSProvider>): TTSProvider;
 export function fallback(first: ProviderContract, ...backups: Backups<ProviderContract>): ProviderContract {
   const all: readonly (ProviderContract | FallbackOptions)[] = [first, ...backups];
+  if (!isProvider(first) || !all.every(asObject)) {
+    const message = 'fallback() takes providers, then options: write fallback(new NuLLM({ … }), new ThetaLLM({ … }))';
+    throw new VoiceError(message, { code: 'configuration' });
+  }
   const members = all.filter(isProvider);
   const options = all.find(isOptions);
   const has = (role: 'stt' | 'llm' | 'tts'): boolean => members.every(({ roles }) => roles.includes(role));
@@ -52,7 +57,7 @@ export function fallback(first: ProviderContract, ...backups: Backups<ProviderCo
 }
 
 function isProvider(value: object): value is ProviderContract {
-  return 'roles' in value;
+  return asObject(value)?.['roles'] !== undefined;
 }
 
 function isOptions(value: object): value is FallbackOptions {

@@ -1,3 +1,5 @@
+import { VoiceError } from '../core/errors.ts';
+import { ownEntry } from '../core/own-entry.ts';
 import { MarkdownText } from './markdown.ts';
 import { joined, visualRange } from './spoken-piece.ts';
 
@@ -62,8 +64,17 @@ const ibanLengths =
 const mail = /(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}._%+-]{1,128}@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,63}){1,8}/gu;
 const phone = /(?<![\p{L}\p{N}])(?:\+|\(\+?)?\d[\d\s()./\p{Pd}]{5,40}\d/gu;
 
-/** Rules for personal data: card numbers (Luhn check), IBANs (check digits), e-mail addresses, phone numbers. */
+/**
+ * Rules for personal data: card numbers (Luhn check), IBANs (check digits), e-mail addresses, phone numbers.
+ *
+ * @throws VoiceError `configuration` when there is no such kind.
+ */
 export function personalData(...kinds: readonly PersonalData[]): GuardRule[] {
+  const strange = kinds.find((kind) => ownEntry(finders, kind) === undefined);
+  if (strange !== undefined) {
+    const message = `personalData() finds ${Object.keys(finders).join(', ')}, not "${strange}"`;
+    throw new VoiceError(message, { code: 'configuration' });
+  }
   return (kinds.length > 0 ? kinds : (['card', 'iban', 'mail', 'phone'] as const)).map((name) => ({
     name,
     find: finders[name],

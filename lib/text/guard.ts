@@ -1,4 +1,7 @@
 import { catchError, concatMap, defer, from, map, Observable, of, take, tap, type SchedulerLike } from 'rxjs';
+import { configProblem, unknownKey, type ConfigRule } from '../core/config-rule.ts';
+import { VoiceError } from '../core/errors.ts';
+import { asObject } from '../core/guard.ts';
 import type { LLMEvent, ToolCall } from '../core/messages.ts';
 import { feed } from '../stream/feed.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
@@ -54,6 +57,31 @@ export interface GuardOptions {
   readonly onModerationFailure?: 'allow' | 'block';
 }
 
+const optionRules: Readonly<Record<keyof GuardOptions, ConfigRule>> = {
+  rules: {},
+  sides: {},
+  action: { oneOf: ['replace', 'cut', 'end'] },
+  replacement: {},
+  say: { type: 'text' },
+  buffered: { type: 'boolean' },
+  moderate: { type: 'function' },
+  moderateTimeoutMs: { min: 0 },
+  onModerationFailure: { oneOf: ['allow', 'block'] },
+};
+
+function problemOf(options: unknown): string | undefined {
+  const given = asObject(options);
+  if (!given) return 'write guard({ rules: [ … ] })';
+  const { rules = [], sides = [], replacement = '' } = given;
+  const isRule = (rule: unknown): boolean => typeof asObject(rule)?.['find'] === 'function';
+  const isSide = (side: unknown): boolean => ['input', 'output', 'tools'].includes(side as string);
+  if (!Array.isArray(rules) || !rules.flat().every(isRule))
+    return 'rules must be an array of rules such as blocklist()';
+  if (!Array.isArray(sides) || !sides.every(isSide)) return 'sides must be an array of input, output, tools';
+  if (typeof replacement !== 'string') return 'replacement must be a text';
+  return unknownKey(given, Object.keys(optionRules)) ?? configProblem(given, optionRules);
+}
+
 /** Characters without the end of a clause after which they pass word by word, and how many are still held back then. */
 const maxHeld = 300;
 const heldBack = 100;
@@ -72,8 +100,12 @@ const heldBack = 100;
  *
  * new Pipeline({ providers, text: [markdown(), guard({ rules: [personalData()], sides: ['input', 'output'] })] });
  * ```
+ *
+ * @throws VoiceError `configuration` when an option cannot work: a guard that lets everything pass must not go unnoticed.
  */
 export function guard(options: GuardOptions): TextTransform {
+  const problem = problemOf(options);
+  if (problem !== undefined) throw new VoiceError(`guard: ${problem}`, { code: 'configuration' });
   const { sides = ['output'], action = 'replace', moderate, moderateTimeoutMs = 2_000, say = '' } = options;
   const rules = (options.rules ?? []).flat();
   const { replacement = '…' } = options;
