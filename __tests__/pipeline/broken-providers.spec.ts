@@ -407,6 +407,7 @@ describe('a malformed value of a provider (F11)', () => {
         expect(await pipeline.send(text).done).toEqual({ heardText: 'Good day.', interrupted: false });
       }
       expect(ofType(events, 'error')).toMatchObject([{ role: 'llm', code: 'protocol', recoverable: true }]);
+      expect(ofType(events, 'error')[0]?.message).toContain("{ type: 'tool-call', id, name, args, argsText }");
       expect(ofType(events, 'turn.ended').map(({ reason }) => reason)).toEqual(['completed', 'completed']);
       await pipeline.dispose();
     });

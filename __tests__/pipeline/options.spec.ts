@@ -131,6 +131,13 @@ describe('an option that update() cannot change', () => {
     expect(await refusal(() => pipeline.initialize())).toContain(`Pipeline: ${sentence}`);
   });
 
+  it.each([undefined, null, 'Be brief.', []])('%j, which is no object, is refused', async (changes) => {
+    await using pipeline = new Pipeline({ providers: everyone() });
+    expect(await refusal(() => pipeline.update(changes as object))).toBe(
+      "Pipeline: update() takes an object: write update({ systemPrompt: '…' })",
+    );
+  });
+
   it('is taken where it can work', async () => {
     for (const history of [
       new History({ maxTurns: 5 }),
@@ -261,6 +268,15 @@ describe('an option', () => {
     expect(await say({ priority: 'urgent' })).toContain('priority must be normal or high, not "urgent"');
     expect(await send({ interrupt: 1 })).toContain('interrupt must be true or false, not 1');
     await pipeline.dispose();
+  });
+
+  it('of start() is refused when it is a controller, not its signal', async () => {
+    await using pipeline = new Pipeline({ providers: everyone() });
+    const signal = new AbortController() as unknown as AbortSignal;
+    expect(await refusal(() => pipeline.start({ signal }))).toBe(
+      'Pipeline: signal must be an AbortSignal: write { signal: controller.signal }',
+    );
+    expect(pipeline.state).toBe('idle');
   });
 
   it('is refused beside an agent, too', async () => {

@@ -71,7 +71,8 @@ const kinds: Readonly<Record<Kind, readonly [role: ProviderRole | undefined, rul
   ],
   model: [
     'llm',
-    'generate() must emit LLMEvents',
+    "generate() must emit LLMEvents: { type: 'token', text }, { type: 'tool-call', id, name, args, argsText }, " +
+      "{ type: 'done', finishReason }",
     typed({
       token: ({ text }) => isText(text),
       'tool-call': ({ id, name, argsText }) => [id, name, argsText].every(isText),

@@ -1,4 +1,5 @@
 import { VoiceError } from '../core/errors.ts';
+import { asObject } from '../core/guard.ts';
 import type { Logger } from '../core/logger.ts';
 import type { VoiceDetector } from '../core/roles.ts';
 import type { ConversationOptions, SettingsChange } from '../conversation/conversation-options.ts';
@@ -83,6 +84,7 @@ export function assertLeftToAgent(agent: string | undefined, options: PipelineOp
 
 /** @throws VoiceError `configuration` when `update()` cannot change an option. */
 export function assertChangeable(changes: PipelineUpdate): void {
+  if (!asObject(changes)) throw refused("update() takes an object: write update({ systemPrompt: '…' })");
   const fixed = Object.keys(changes).filter((key) => !(key in changeable));
   if (fixed.length === 0) return;
   const known = Object.keys(changeable).join(', ');

@@ -6,7 +6,7 @@ import { merge } from '../stream/merge.ts';
 import type { AgentState } from '../conversation/events.ts';
 import { History } from '../conversation/history.ts';
 import { PipelineControls } from './pipeline-controls.ts';
-import type { PipelineOptions } from './pipeline-options.ts';
+import { refused, type PipelineOptions } from './pipeline-options.ts';
 import { publishProviders } from './provider-events.ts';
 import { isLoaded, loadEnds, type Roles } from './roles.ts';
 import type { Session } from './session.ts';
@@ -118,6 +118,9 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
    * is called, first.
    */
   start({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    if (signal && !('aborted' in signal)) {
+      return Promise.reject(refused('signal must be an AbortSignal: write { signal: controller.signal }'));
+    }
     if (signal?.aborted) return Promise.reject(calledOff(signal));
     if (this.#state === 'running' && !this.#stopping) {
       this.#session?.add(this.#stopOn(signal));
