@@ -142,15 +142,9 @@ export const member = (value: unknown, key: string): unknown => (isObject(value)
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
-/** JSON has no NaN, no Infinity and no bigint, and refuses what is circular. */
-function quoted(value: unknown): string {
-  if (typeof value === 'number') return String(value);
-  try {
-    return (JSON.stringify(value) as string | undefined)?.slice(0, 40) ?? typeof value;
-  } catch {
-    return typeof value;
-  }
-}
+// JSON has no NaN, no Infinity and no bigint.
+const quoted = (value: unknown): string =>
+  (typeof value === 'string' || isObject(value) ? JSON.stringify(value) : String(value)).slice(0, 40);
 
 const wordFor = (value: unknown): string => (typeof value === 'number' ? 'number' : 'text');
 
