@@ -1,4 +1,5 @@
 import type { ObservableInput } from 'rxjs';
+import { catchLater } from '../core/application-code.ts';
 
 /** What is known of the user's turn. Times are on the scheduler's clock, in milliseconds. */
 export interface HeardTurn {
@@ -109,6 +110,8 @@ export function endsAt(turn: HeardTurn, strategy: EndOfTurn, bounds: Endpointing
   if (!text) return Infinity;
   const wanted = strategy(turn);
   if (typeof wanted !== 'number' || Number.isNaN(wanted)) {
+    // Told already, as a promise: what it comes to is nobody's.
+    catchLater(wanted, () => undefined);
     const given = typeof wanted === 'function' ? 'a function' : String(wanted);
     throw new Error(`it must return the time at which the turn ends, or Infinity, not ${given}`);
   }
