@@ -110,7 +110,7 @@ export function endsAt(turn: HeardTurn, strategy: EndOfTurn, bounds: Endpointing
   if (!text) return Infinity;
   const wanted = strategy(turn);
   if (typeof wanted !== 'number' || Number.isNaN(wanted)) {
-    // Told already, as a promise: what it comes to is nobody's.
+    // A promise is refused, whatever comes of it.
     catchLater(wanted, () => undefined);
     const given = typeof wanted === 'function' ? 'a function' : String(wanted);
     throw new Error(`it must return the time at which the turn ends, or Infinity, not ${given}`);

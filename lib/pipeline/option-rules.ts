@@ -201,8 +201,8 @@ function ofStrategy({ endpointing }: PipelineOptions): string | undefined {
 }
 
 /** What an answer's rules cannot say. */
-function ofAnswer({ answer = {} }: { readonly answer?: AnswerOptions | undefined }): string | undefined {
-  const { toolChoice = 'auto', stopSequences = [], responseFormat = 'json' } = answer;
+function ofAnswer({ answer }: { readonly answer?: AnswerOptions | undefined }): string | undefined {
+  const { toolChoice = 'auto', stopSequences = [], responseFormat = 'json' } = answer ?? {};
   const isOne = ['auto', 'required', 'none'].includes(toolChoice as string) || isText(asObject(toolChoice)?.['name']);
   if (!isOne) return 'answer.toolChoice must be auto, required, none or { name }';
   if (!Array.isArray(stopSequences) || !stopSequences.every(isText))
