@@ -38,7 +38,7 @@ const defaultLimits: ProxyLimits = {
 };
 
 /** The longest that a timer can wait, and more than anything is counted to. */
-export const most = 2 ** 31 - 1;
+export const most: number = 2 ** 31 - 1;
 
 /** @throws Error when a limit is unknown, or not a number of at least 1: it would limit nothing. */
 export function limitsOf(given: Partial<ProxyLimits> = {}): ProxyLimits {
