@@ -6,8 +6,11 @@ import type { World } from './world.ts';
 /** Rounds that a benchmark makes before it measures any. */
 const warmUps = 100;
 
-/** How many turns a process makes, on how many calls at once, before V8 has compiled what they need. */
-const youth = { calls: 10, turns: 1_500 };
+/**
+ * How many turns a process makes, on how many calls at once, before V8 has compiled what they need; and the milliseconds
+ * that lie between the steps of one.
+ */
+const youth = { calls: 10, turns: 4_000, restMs: 5 };
 
 /** How long services take to answer, in milliseconds: what is done meanwhile delays nobody. Real ones take longer. */
 const serviceMs = 20;
@@ -55,7 +58,7 @@ export async function turn(world: World, restMs: number, answerMs: number = 0): 
 async function warmUp(rig: Rig): Promise<void> {
   const worlds = await Promise.all(Array.from({ length: youth.calls }, () => rig.call()));
   const make = async (world: World): Promise<void> => {
-    for (let at = 0; at < youth.turns / youth.calls; at++) await turn(world, 20, serviceMs);
+    for (let at = 0; at < youth.turns / youth.calls; at++) await turn(world, youth.restMs, youth.restMs);
     world.phone?.socket.close();
   };
   await Promise.all(worlds.map(make));
