@@ -1,4 +1,4 @@
-import { DeliverPolicy, jetstream, jetstreamManager } from '@nats-io/jetstream';
+import { DeliverPolicy, jetstream, jetstreamManager, type Consumer } from '@nats-io/jetstream';
 import { Kvm, type KV } from '@nats-io/kv';
 import {
   asyncScheduler,
@@ -124,25 +124,9 @@ export function natsBoard(
   const calls$ = watchedCalls(notes$, showLostMs, scheduler).pipe(shareReplay({ bufferSize: 1, refCount: true }));
 
   const eventsOf$ = (callId: string, since: 'start' | 'now'): Observable<BoardEvent> =>
-    defer(() => {
-      /** Where to go on in the stream. */
-      let next = since === 'start' ? 1 : undefined;
-      const consumed$ = (nats: NatsClient): Observable<BoardEvent> =>
-        defer(async () => {
-          next = await nextOf(nats, subjects.stream, next);
-          return jetstream(nats).consumers.get(subjects.stream, {
-            filter_subjects: subjects.events(callId, '>'),
-            ...{ deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: next },
-          });
-        }).pipe(
-          switchMap((consumer) => fromAsync(() => consumer.consume())),
-          tap(({ seq }) => (next = seq + 1)),
-          mergeMap(({ subject, data }) => readEvent(subject, data)),
-          again(),
-        );
-      // The client's own consumer is long silent after the broker was away.
-      return link.up$.pipe(switchMap((nats) => (nats ? consumed$(nats) : EMPTY)));
-    });
+    defer(() =>
+      new EventReader({ stream: subjects.stream, filter: subjects.events(callId, '>'), since, again }).read(link),
+    );
   const audioOf$ = (callId: string): ReturnType<CallBoard['audio']> => {
     const asks$ = timer(0, listenEveryMs, scheduler).pipe(
       tap(() => link.up?.publish(subjects.listen(callId))),
@@ -180,6 +164,53 @@ export function natsBoard(
     },
   };
   return board;
+}
+
+/** What one subscriber reads, and from where. */
+interface EventReaderOptions {
+  readonly stream: string;
+  /** The subjects of the events. */
+  readonly filter: string;
+  readonly since: 'start' | 'now';
+  /** Retries what the broker refuses. */
+  readonly again: () => MonoTypeOperatorFunction<BoardEvent>;
+}
+
+/** Reads events for one subscriber, and continues where it stopped after the broker was away. */
+class EventReader {
+  readonly #options: EventReaderOptions;
+  /** The stream's number of the next message to read; undefined before the first answer when reading from now on. */
+  #next: number | undefined;
+
+  constructor(options: EventReaderOptions) {
+    this.#options = options;
+    this.#next = options.since === 'start' ? 1 : undefined;
+  }
+
+  read(link: NatsLink): Observable<BoardEvent> {
+    // The client's own consumer is long silent after the broker was away.
+    return link.up$.pipe(switchMap((nats) => (nats ? this.#consume(nats) : EMPTY)));
+  }
+
+  #consume(nats: NatsClient): Observable<BoardEvent> {
+    return defer(() => this.#openConsumer(nats)).pipe(
+      switchMap((consumer) => fromAsync(() => consumer.consume())),
+      tap(({ seq }) => (this.#next = seq + 1)),
+      mergeMap(({ subject, data }) => readEvent(subject, data)),
+      this.#options.again(),
+    );
+  }
+
+  async #openConsumer(nats: NatsClient): Promise<Consumer> {
+    const { stream, filter } = this.#options;
+    const next = await nextOf(nats, stream, this.#next);
+    this.#next = next;
+    return jetstream(nats).consumers.get(stream, {
+      filter_subjects: filter,
+      deliver_policy: DeliverPolicy.StartSequence,
+      opt_start_seq: next,
+    });
+  }
 }
 
 async function openBucket(nats: NatsClient, name: string): Promise<{ readonly bucket: KV; readonly expiryMs: number }> {

@@ -100,7 +100,8 @@ function detectionOf({ turnDetection }: OmicronAgentConfig): WireObject | undefi
     automaticActivityDetection: {
       startOfSpeechSensitivity: startSensitivity && `START_SENSITIVITY_${wireName(startSensitivity)}`,
       endOfSpeechSensitivity: endSensitivity && `END_SENSITIVITY_${wireName(endSensitivity)}`,
-      ...{ prefixPaddingMs, silenceDurationMs },
+      prefixPaddingMs,
+      silenceDurationMs,
     },
     activityHandling: interrupts ? undefined : 'NO_INTERRUPTION',
   };

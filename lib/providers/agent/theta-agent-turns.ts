@@ -260,8 +260,13 @@ function onDone(state: ThetaAgentState, message: WireObject): Step {
   const isOver = !isCut && !state.owesReply && asked === undefined;
   const owesReply = state.owesReply && !isDue(state);
   const next: ThetaAgentState = {
-    ...{ ...state, response: undefined, muted: undefined, asked: undefined, text: '' },
-    ...{ wanted, owesReply },
+    ...state,
+    response: undefined,
+    muted: undefined,
+    asked: undefined,
+    text: '',
+    wanted,
+    owesReply,
   };
   const effects: readonly AgentEffect[] = [
     ...told,

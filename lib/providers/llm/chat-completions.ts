@@ -75,7 +75,11 @@ export function chatWire<C extends ChatConfig>(profile: ChatProfile<C>): LateMod
   const { name, baseUrl, needsCredential = true, retiring } = profile;
   const rules = rulesOf(profile);
   return {
-    ...{ name, baseUrl, needsCredential, rules, retiring },
+    name,
+    baseUrl,
+    needsCredential,
+    rules,
+    retiring,
     load: async (provider) => {
       const code = await new OnDemand(provider, () => import('./chat-dialect.ts')).load();
       return code.chatDialect(profile, rules);

@@ -261,7 +261,10 @@ function onPhrase(state: KappaTurn, { body }: WireObject, context: Context): Ste
 function complete(phrase: KappaPhrase, context: Context): readonly STTEffect[] {
   const { text, confidence, language, speaker, words, nBest } = phrase;
   return completed({
-    ...{ text, confidence, language, speaker },
+    text,
+    confidence,
+    language,
+    speaker,
     ...(words.length > 0 && { words: context.words(words, ({ word }) => asString(word), 1) }),
     ...(nBest.length > 0 && { fields: { nBest } }),
   });
