@@ -188,6 +188,38 @@ export function describePhone(subject: PhoneSubject): void {
       expect(told).toEqual([parameters]);
     });
 
+    it('ends a call that its platform does not begin, and waits no longer once it has begun or ended', async () => {
+      const clock = new TestClock();
+      const called = (config: PhoneSuiteConfig = {}) => {
+        const phone = create({ scheduler: clock, ...config });
+        const [socket, errors, ends]: [FakePhoneSocket, VoiceError[], string[]] = [new FakePhoneSocket(), [], []];
+        phone.errors$.subscribe((error) => errors.push(error));
+        phone.onCallEnded(({ reason }) => ends.push(reason));
+        phone.attach(socket);
+        return { phone, socket, errors, ends };
+      };
+      const silent = called();
+      const [begun, gone, replaced] = [called(), called(), called()];
+      begun.socket.say(...begin);
+      gone.socket.drop();
+      replaced.phone.attach(new FakePhoneSocket());
+      replaced.phone.hangUp();
+      expect(clock.pending).toBe(1);
+      silent.socket.say('{"event":"connected"}', media(frame(1), 0));
+      await clock.advance(9_999);
+      expect([silent.ends, silent.socket.closes]).toEqual([[], []]);
+      await clock.advance(1);
+      expect([silent.ends, silent.socket.closes, silent.socket.listeners]).toEqual([['closed'], [1008], 0]);
+      expect(silent.errors.at(-1)).toMatchObject({
+        code: 'timeout',
+        message: `${silent.phone.name} closed the call: it did not start within 10000 ms`,
+      });
+      expect([begun.ends, begun.errors, clock.pending]).toEqual([[], [], 0]);
+      const patient = called({ connectTimeoutMs: Infinity });
+      await clock.advance(60_000);
+      expect([patient.ends, clock.pending]).toEqual([[], 0]);
+    });
+
     it('keeps a minute of what the caller says before start(), and tells when that was not enough (F34)', async () => {
       const phone = create({ scheduler: new VirtualTimeScheduler(), maxBytesPerSecond: Infinity });
       const [socket, heard, errors]: [FakePhoneSocket, AudioChunk[], VoiceError[]] = [new FakePhoneSocket(), [], []];
@@ -493,7 +525,7 @@ export function describePhone(subject: PhoneSubject): void {
       });
 
       it('is not disturbed by a farewell before anything else, nor by silence', async () => {
-        const { clock, phone, socket } = await phoned();
+        const { clock, phone, socket } = await phoned({ connectTimeoutMs: Infinity });
         if (subject.farewell) socket.say(subject.farewell);
         phone.enqueue(speech(100));
         clock.flush();

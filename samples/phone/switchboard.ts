@@ -59,7 +59,7 @@ const maxBodyBytes = 64 * 1024;
 
 interface Platform {
   readonly name: 'a' | 'b';
-  readonly phone: (startTimeoutMs: number) => PhoneStreamA | PhoneSocketB;
+  readonly phone: (connectTimeoutMs: number) => PhoneStreamA | PhoneSocketB;
   readonly voice: AlphaTTSConfig;
   readonly isGenuine: (request: IncomingMessage, options: SwitchboardOptions) => Promise<boolean>;
 }
@@ -74,7 +74,7 @@ interface Call {
 const platforms: Readonly<Record<string, Platform>> = {
   '/a': {
     name: 'a',
-    phone: () => new PhoneStreamA(),
+    phone: (connectTimeoutMs) => new PhoneStreamA({ connectTimeoutMs }),
     voice: { outputFormat: 'mulaw', sampleRate: 8000 },
     isGenuine: async (request, { authToken, publicUrl = '' }) =>
       authToken === undefined
@@ -187,11 +187,6 @@ export class Switchboard implements AsyncDisposable {
     traceConversation(pipeline, { meter: this.metrics.meter });
     pipeline.on('dtmf.digit', ({ digit }) => log?.(`${name}: key ${digit}`));
     pipeline.on('error', ({ message }) => log?.(`${name}: ${message}`));
-    // The other platform's phone waits for the beginning itself.
-    const silent = setTimeout(() => {
-      if (phone instanceof PhoneStreamA && phone.getCallSid() === undefined) void session.end();
-    }, startTimeoutMs);
-    phone.onCallEnded(() => clearTimeout(silent));
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -243,7 +243,7 @@ describe('PhoneSocketB', () => {
       gone?.socket.drop();
       await clock.advance(3000);
       expect([await gone?.ready, await silent?.ready]).toMatchObject([{ code: 'connection' }, { code: 'timeout' }]);
-      expect([silent?.socket.closes, clock.pending]).toEqual([[1000], 0]);
+      expect([silent?.socket.closes, clock.pending]).toEqual([[1008], 0]);
     });
 
     it('is given up at once by dispose()', async () => {

@@ -25,7 +25,7 @@ import type { CallEnd, PhoneConfig } from './phone-provider.ts';
 import type { PlatformSocket } from './platform-socket.ts';
 
 /** Configuration of {@link PageSocket}. */
-export interface PageSocketConfig extends PhoneConfig {
+export interface PageSocketConfig extends Omit<PhoneConfig, 'connectTimeoutMs'> {
   /** Sample rate of what the page plays, in Hz: 8000, 16,000, 24,000 or 48,000. Default: 24,000. */
   readonly sampleRate?: 8000 | 16_000 | 24_000 | 48_000;
   /** Whether pages that ask for Opus get it, if its package is installed; they then play at 48,000 Hz. Default: true. */

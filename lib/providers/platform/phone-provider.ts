@@ -5,6 +5,11 @@ import type { CallProvider } from './call-provider.ts';
 /** Configuration of every phone. */
 export interface PhoneConfig {
   /**
+   * Longest wait for the platform's first message of the call, in milliseconds from `attach()`; then the call is ended.
+   * `Infinity` for no limit. Default: 10,000.
+   */
+  readonly connectTimeoutMs?: number;
+  /**
    * Bytes per second that a caller may send (a call needs 20,000), with bursts of four times that. `Infinity` for no
    * limit. Default: 262,144.
    */

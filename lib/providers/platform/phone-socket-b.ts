@@ -1,4 +1,4 @@
-import { asyncScheduler, firstValueFrom, fromEvent, map, race, takeUntil, throwIfEmpty, type Observable } from 'rxjs';
+import { firstValueFrom, fromEvent, takeUntil, throwIfEmpty, type Observable } from 'rxjs';
 import { durationMs } from '../../audio/formats.ts';
 import { PcmCarry } from '../../audio/pcm-carry.ts';
 import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
@@ -9,7 +9,6 @@ import { parseJsonObject } from '../../core/parse-json.ts';
 import type { Logger } from '../../core/logger.ts';
 import { ownEntry } from '../../core/own-entry.ts';
 import { LatePlayout } from '../../playback/late-playout.ts';
-import { patientTimer } from '../../stream/patient-timer.ts';
 import { CallProvider } from './call-provider.ts';
 import { PhoneLine, phoneRules } from './phone-line.ts';
 import type { CallEnd, PhoneConfig, PhoneProvider } from './phone-provider.ts';
@@ -25,8 +24,6 @@ export interface PhoneSocketBConfig extends PhoneConfig {
    * reports instead of the clock alone. Deployments without `notify` add 2 s to each end of playback. Default: false.
    */
   readonly notify?: boolean;
-  /** Longest wait in `initialize()` for an attached call's first message, in milliseconds. Default: 10,000. */
-  readonly connectTimeoutMs?: number;
 }
 
 /** One call. */
@@ -156,34 +153,31 @@ export class PhoneSocketB
   }
 
   protected override configProblem(): string | undefined {
-    return configProblem(this.config, { ...phoneRules, notify: {}, connectTimeoutMs: {} });
+    return configProblem(this.config, { ...phoneRules, notify: {} });
   }
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {
     await super.onInitialize(signal);
     if (!this.#line.isOpen || this.#call.opening) return;
-    const { connectTimeoutMs = 10_000, scheduler } = this.config;
-    const failure = (problem: string, code: 'connection' | 'timeout'): VoiceError =>
-      this.error(`${this.name}: ${problem}`, { code });
     const started$ = this.#line.started$.pipe(
-      throwIfEmpty(() => failure('the call ended before its first message', 'connection')),
+      throwIfEmpty(() => this.#notStarted()),
+      takeUntil(fromEvent(signal, 'abort')),
     );
-    const late$ = patientTimer(connectTimeoutMs, scheduler ?? asyncScheduler).pipe(
-      map((): never => {
-        throw failure(`the call sent no first message within ${connectTimeoutMs} ms`, 'timeout');
-      }),
-    );
-    const known$ = race(started$, late$).pipe(takeUntil(fromEvent(signal, 'abort')));
-    try {
-      await firstValueFrom(known$, { defaultValue: undefined });
-    } catch (error) {
-      this.hangUp();
-      throw error;
-    }
+    await firstValueFrom(started$, { defaultValue: undefined });
   }
 
   protected override leave(): void {
     this.hangUp();
+  }
+
+  #notStarted(): VoiceError {
+    if (!this.#line.isLate) {
+      return this.error(`${this.name}: the call ended before its first message`, { code: 'connection' });
+    }
+    const { connectTimeoutMs = 10_000 } = this.config;
+    return this.error(`${this.name}: the call sent no first message within ${connectTimeoutMs} ms`, {
+      code: 'timeout',
+    });
   }
 
   #receive(data: string | Uint8Array): void {
