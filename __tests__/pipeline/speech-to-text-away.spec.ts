@@ -173,6 +173,28 @@ describe('speech-to-text that is lost for good', () => {
     return { scheduler, stt, pipeline, events };
   }
 
+  it('is heard again at once when the browser is on a network again', async () => {
+    const page = new EventTarget();
+    const names = ['addEventListener', 'removeEventListener'] as const;
+    for (const name of names) Object.assign(globalThis, { [name]: page[name].bind(page) });
+    try {
+      const { scheduler, stt, pipeline } = await running();
+      stt.isRefused = true;
+      stt.connection$.next(lost);
+      await scheduler.advance(20_000);
+      stt.isRefused = false;
+      const { length } = stt.tries;
+      page.dispatchEvent(new Event('online'));
+      await scheduler.advance(0);
+      expect(stt.tries.slice(length)).toEqual([20_000]);
+      await scheduler.advance(60_000);
+      expect(stt.tries.length).toBe(length + 1);
+      await pipeline.dispose();
+    } finally {
+      for (const name of names) Reflect.deleteProperty(globalThis, name);
+    }
+  });
+
   it('is heard again as soon as the service is there, without stop() and start()', async () => {
     const { scheduler, stt, pipeline, events } = await running();
     stt.isRefused = true;

@@ -8,12 +8,15 @@ import {
   retry,
   type SchedulerLike,
   switchMap,
+  take,
   tap,
   timer,
 } from 'rxjs';
+import { VoiceError } from '../core/errors.ts';
 import type { ProviderContract } from '../core/roles.ts';
-import { createBackoff } from '../stream/backoff.ts';
+import { createBackoff, online$ } from '../stream/backoff.ts';
 import { filterMap } from '../stream/filter-map.ts';
+import { merge } from '../stream/merge.ts';
 
 /** Longest wait that a service may ask for, in milliseconds. */
 const maxAskedMs = 60_000;
@@ -23,8 +26,8 @@ type Listener = Pick<ProviderContract, 'connection$'> & { connect(): Promise<voi
 
 /**
  * Reconnects a listener after it has given up, until it can be reached: at first within 250 ms, then less and less
- * often, but at least every 10 s. Speech-to-text does not stop even at a permanent refusal: a key may be renewed, a quota
- * raised or a server repaired during the conversation.
+ * often, but at least every 10 s, and at once when a browser is on a network again. Speech-to-text does not stop even at
+ * a permanent refusal: a key may be renewed, a quota raised or a server repaired during the conversation.
  *
  * ```text
  * connection$   -l--------------
@@ -47,7 +50,12 @@ export function hearAgain(
       shouldRetry: () => true,
     });
     let last: unknown;
-    const connected$ = defer(() => timer(backoff.next(last) ?? maxAskedMs, scheduler)).pipe(
+    /** A wait that the service has asked for goes on. */
+    const turn$ = defer(() => {
+      const wait$ = timer(backoff.next(last) ?? maxAskedMs, scheduler);
+      return VoiceError.is(last) && last.retryAfterMs !== undefined ? wait$ : merge(wait$, online$).pipe(take(1));
+    });
+    const connected$ = turn$.pipe(
       switchMap(async () => listener.connect()),
       tap(() => backoff.succeeded()),
       catchError((error: unknown) => {

@@ -1,4 +1,10 @@
+import { defer, EMPTY, fromEvent, type Observable } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
+
+/** A browser is on a network again. */
+export const online$: Observable<unknown> = defer(() =>
+  'addEventListener' in globalThis ? fromEvent(globalThis as unknown as EventTarget, 'online') : EMPTY,
+);
 
 /** When to try again, and when to stop trying (docs/faults.md, F1, F4, F5, F18). */
 export interface BackoffOptions {

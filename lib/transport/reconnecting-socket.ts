@@ -25,14 +25,14 @@ import {
 } from 'rxjs';
 import { messageOf, VoiceError } from '../core/errors.ts';
 import type { ConnectionEvent } from '../core/roles.ts';
-import { isRecoverable } from '../stream/backoff.ts';
+import { isRecoverable, online$ } from '../stream/backoff.ts';
 import { merge } from '../stream/merge.ts';
 import { retryBackoff } from '../stream/retry-backoff.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
 import { Outbox } from './outbox.ts';
 import { connectOnce, socketError } from './socket-connection.ts';
 import type { SocketCloseOptions, ReconnectingSocketOptions } from './reconnecting-socket-options.ts';
-import { online$, type RawSocket, type SocketClose, type SocketData } from './socket.ts';
+import type { RawSocket, SocketClose, SocketData } from './socket.ts';
 
 export type { SocketClose, SocketData, SocketRequest } from './socket.ts';
 export type {

@@ -1,10 +1,5 @@
-import { defer, EMPTY, fromEvent, Observable } from 'rxjs';
+import { Observable } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
-
-/** A browser is on a network again. */
-export const online$: Observable<unknown> = defer(() =>
-  'addEventListener' in globalThis ? fromEvent(globalThis as unknown as EventTarget, 'online') : EMPTY,
-);
 
 /** A text frame, or a binary frame. */
 export type SocketData = string | Uint8Array<ArrayBuffer>;
