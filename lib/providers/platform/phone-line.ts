@@ -46,7 +46,6 @@ export interface PhoneLineHandler {
 /** Rules of every phone's configuration. */
 export const phoneRules: Readonly<Record<string, ConfigRule>> = {
   scheduler: {},
-  connectTimeoutMs: {},
   leadMs: { min: 0, max: 20_000 },
   maxBytesPerSecond: { min: 1, max: Infinity },
 };

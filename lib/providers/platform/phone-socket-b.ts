@@ -153,7 +153,7 @@ export class PhoneSocketB
   }
 
   protected override configProblem(): string | undefined {
-    return configProblem(this.config, { ...phoneRules, notify: {} });
+    return configProblem(this.config, { ...phoneRules, connectTimeoutMs: {}, notify: {} });
   }
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {

@@ -156,7 +156,7 @@ export class PhoneStreamA
   }
 
   protected override configProblem(): string | undefined {
-    return configProblem(this.config, { fillGaps: {}, ...phoneRules });
+    return configProblem(this.config, { ...phoneRules, connectTimeoutMs: {}, fillGaps: {} });
   }
 
   protected override leave(): void {
