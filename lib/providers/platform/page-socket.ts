@@ -152,8 +152,7 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
     this.#isReplaced = false;
     this.#away.set(Infinity);
     this.#silence.set(this.#scheduler.now() + silenceMs);
-    // A page has begun with its hello, before it was attached.
-    this.#line.attach(socket, { connectTimeoutMs: Infinity, ...this.config });
+    this.#line.attach(socket, this.config);
     const { resumeMs = 30_000 } = this.config;
     const { sampleRate: rate } = this.#format;
     const audio = this.#opus && { audio: 'opus' as const };

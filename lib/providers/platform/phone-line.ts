@@ -1,23 +1,24 @@
 import {
   asyncScheduler,
   BehaviorSubject,
+  defaultIfEmpty,
   filter,
   finalize,
   interval,
   Subject,
   Subscription,
   take,
+  takeUntil,
   tap,
   type Observable,
   type SchedulerLike,
-  type Unsubscribable,
 } from 'rxjs';
 import { durationMs, silenceByte, type PcmFormat } from '../../audio/formats.ts';
 import type { AudioChunk } from '../../audio/types.ts';
 import type { ConfigRule } from '../../core/config-rule.ts';
-import { messageOf, type VoiceErrorCode } from '../../core/errors.ts';
+import { messageOf } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/application-code.ts';
-import { Alarm } from '../../stream/patient-timer.ts';
+import { patientTimer } from '../../stream/patient-timer.ts';
 import type { ReportProblem } from './call-input.ts';
 import type { CallEnd, PhoneConfig } from './phone-provider.ts';
 import {
@@ -109,9 +110,6 @@ export class PhoneLine<P extends object = never> {
   #maxBytesPerSecond = 0;
   #unwire: () => void = () => undefined;
   #watch: Subscription = Subscription.EMPTY;
-  /** Ends a call that doesn't start. */
-  #startTimer: Unsubscribable = Subscription.EMPTY;
-  #isLate = false;
   /** Pings sent since the last incoming message. */
   #misses = 0;
   #budget = 0;
@@ -131,14 +129,8 @@ export class PhoneLine<P extends object = never> {
     return this.#socket !== undefined;
   }
 
-  /** Whether the call was ended because the platform told nothing of it in time. */
-  get isLate(): boolean {
-    return this.#isLate;
-  }
-
   /** Takes over the socket of a call, after the end of the one before; if it has already closed, the call ends at once. */
-  attach(socket: PlatformSocket, config: PhoneConfig): void {
-    const { scheduler = asyncScheduler, maxBytesPerSecond = 256 * 1024, connectTimeoutMs = 10_000 } = config;
+  attach(socket: PlatformSocket, { scheduler = asyncScheduler, maxBytesPerSecond = 256 * 1024 }: PhoneConfig): void {
     assertHasEvents(socket);
     this.#socket = socket;
     this.#scheduler = scheduler;
@@ -148,20 +140,14 @@ export class PhoneLine<P extends object = never> {
     this.#misses = 0;
     this.#secretUntil = -Infinity;
     this.#secretAudioMs = 0;
-    this.#isLate = false;
     this.#started$.next('awaited');
     this.#unwire = this.#wire(socket);
-    if (socket.readyState === closed) {
-      this.end('closed');
-      return;
-    }
-    this.#awaitStart(connectTimeoutMs);
-    if (isNodeSocket(socket) && socket.ping) this.#watchOver(socket);
+    if (socket.readyState === closed) this.end('closed');
+    else if (isNodeSocket(socket) && socket.ping) this.#watchOver(socket);
   }
 
   /** The platform has told what it knows of the call. */
   start(told: P): void {
-    this.#startTimer.unsubscribe();
     this.#started$.next(told);
   }
 
@@ -204,16 +190,15 @@ export class PhoneLine<P extends object = never> {
   }
 
   /** Ends the call; closes its socket with `code` if still open. */
-  end(reason: CallEnd['reason'], code?: number, problem: string = '', kind: VoiceErrorCode = 'overflow'): void {
+  end(reason: CallEnd['reason'], code?: number, problem: string = ''): void {
     const socket = this.#socket;
     if (!socket) return;
     // First, so that nothing more is sent.
     this.#socket = undefined;
     this.#watch.unsubscribe();
-    this.#startTimer.unsubscribe();
     this.#unwire();
     if (code !== undefined) this.#close(socket, code, problem);
-    if (problem) this.#handler.complain(` closed the call: ${problem}`, { code: kind });
+    if (problem) this.#handler.complain(` closed the call: ${problem}`, { code: 'overflow' });
     if (this.#started$.value === 'awaited') this.#started$.next('missed');
     this.#handler.ended({ reason });
   }
@@ -265,16 +250,6 @@ export class PhoneLine<P extends object = never> {
     };
   }
 
-  /** A peer that tells nothing of its call is no platform: it would keep a session, and its place, until that is idle. */
-  #awaitStart(ms: number): void {
-    const alarm = new Alarm(this.#scheduler, () => {
-      this.#isLate = true;
-      this.end('closed', 1008, `it did not start within ${ms} ms`, 'timeout');
-    });
-    alarm.set(this.#scheduler.now() + Math.max(0, ms));
-    this.#startTimer = alarm;
-  }
-
   /** Detects a peer that vanished silently; one that keeps sending audio is never pinged. */
   #watchOver(socket: NodeSocketLike): void {
     const look = (): void => {
@@ -317,6 +292,25 @@ export class PhoneLine<P extends object = never> {
     this.#budget = Math.min(this.#budget + earned, most * 4) - Math.max(bytes, leastCost);
     return this.#budget >= 0;
   }
+}
+
+/**
+ * Ends a call that does not start in time: a peer that tells nothing of it is no platform, and would keep a session, and
+ * its place, until that is idle.
+ *
+ * @param complain - Told just before.
+ */
+export function endUnlessStarted<P extends object>(
+  line: PhoneLine<P>,
+  { scheduler = asyncScheduler, connectTimeoutMs = 10_000 }: PhoneConfig,
+  complain: ReportProblem,
+): void {
+  const settled$ = line.started$.pipe(defaultIfEmpty(undefined));
+  const end = (): void => {
+    complain(` closed the call: it did not start within ${connectTimeoutMs} ms`, { code: 'timeout' });
+    line.end('closed', 1008);
+  };
+  patientTimer(connectTimeoutMs, scheduler).pipe(tap(end), takeUntil(settled$)).subscribe();
 }
 
 function bytesOf(data: Uint8Array): Uint8Array;

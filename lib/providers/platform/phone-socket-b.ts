@@ -10,7 +10,8 @@ import type { Logger } from '../../core/logger.ts';
 import { ownEntry } from '../../core/own-entry.ts';
 import { LatePlayout } from '../../playback/late-playout.ts';
 import { CallProvider } from './call-provider.ts';
-import { PhoneLine, phoneRules } from './phone-line.ts';
+import type { ReportProblem } from './call-input.ts';
+import { endUnlessStarted, PhoneLine, phoneRules } from './phone-line.ts';
 import type { CallEnd, PhoneConfig, PhoneProvider } from './phone-provider.ts';
 import type { PlatformSocket } from './platform-socket.ts';
 import { wholeFrame } from './whole-frame.ts';
@@ -70,14 +71,17 @@ export class PhoneSocketB
     { encoding: 'alaw' },
   ];
   protected override readonly playout: LatePlayout;
+  readonly #complain: ReportProblem = (problem, options) => this.report(this.error(this.name + problem, options));
   readonly #line = new PhoneLine<Opening['headers']>({
     receive: (data) => this.#receive(data),
     ended: (end) => this.end(end),
-    complain: (problem, options) => this.report(this.error(this.name + problem, options)),
+    complain: this.#complain,
   });
   #call: Call = newCall();
   /** Position reached in the caller's audio. */
   #heardMs = 0;
+  /** Whether the call was ended because the platform did not begin it in time. */
+  #isLate = false;
 
   constructor(config: PhoneSocketBConfig = {}, logger?: Logger) {
     super(config, logger);
@@ -144,7 +148,12 @@ export class PhoneSocketB
     this.#call = newCall();
     this.#heardMs = 0;
     this.begin();
+    this.#isLate = false;
     this.#line.attach(socket, this.config);
+    endUnlessStarted(this.#line, this.config, (problem, options) => {
+      this.#isLate = true;
+      this.#complain(problem, options);
+    });
     if (connected) this.#receive(typeof connected === 'string' ? connected : JSON.stringify(connected));
   }
 
@@ -171,7 +180,7 @@ export class PhoneSocketB
   }
 
   #notStarted(): VoiceError {
-    if (!this.#line.isLate) {
+    if (!this.#isLate) {
       return this.error(`${this.name}: the call ended before its first message`, { code: 'connection' });
     }
     const { connectTimeoutMs = 10_000 } = this.config;

@@ -8,7 +8,8 @@ import type { Logger } from '../../core/logger.ts';
 import { ownEntry } from '../../core/own-entry.ts';
 import { LatePlayout } from '../../playback/late-playout.ts';
 import { CallProvider } from './call-provider.ts';
-import { PhoneLine, phoneRules } from './phone-line.ts';
+import type { ReportProblem } from './call-input.ts';
+import { endUnlessStarted, PhoneLine, phoneRules } from './phone-line.ts';
 import type { CallEnd, PhoneConfig, PhoneProvider } from './phone-provider.ts';
 import type { PlatformSocket } from './platform-socket.ts';
 import { aheadOfTime, Timeline } from './timeline.ts';
@@ -64,11 +65,12 @@ export class PhoneStreamA
     { encoding: 'linear16' },
   ];
   protected override readonly playout: LatePlayout;
+  readonly #complain: ReportProblem = (problem, options) => this.report(this.error(this.name + problem, options));
   readonly #line = new PhoneLine<Stream['customParameters']>({
     receive: (data) => this.#receive(data),
     receiveAudio: (message) => this.#receiveAudio(message),
     ended: (end) => this.end(end),
-    complain: (problem, options) => this.report(this.error(this.name + problem, options)),
+    complain: this.#complain,
   });
   #call: Call = { timeline: new Timeline(mulaw, false) };
 
@@ -148,6 +150,7 @@ export class PhoneStreamA
     this.#call = { timeline: new Timeline(mulaw, fillGaps && { scheduler, onAhead }) };
     this.begin();
     this.#line.attach(socket, this.config);
+    endUnlessStarted(this.#line, this.config, this.#complain);
     if (start) this.#receive(typeof start === 'string' ? start : JSON.stringify(start));
   }
 
