@@ -12,8 +12,8 @@ import { bin, capture, filesBelow, root, run, sayWhatFailed } from './lib.mjs';
 const condition = '--conditions=rxvoice-source';
 const globals = './__tests__/runtimes/globals.ts';
 
-/** Folders whose specs belong to one environment. */
-const elsewhere = /^__tests__\/(bench|browser|package|sdk)\//;
+/** Folders whose specs belong to one environment, and a spec about Jest's own timers. */
+const elsewhere = /^__tests__\/(?:(?:bench|browser|package|sdk)\/|testing\/fake-timers\.)/;
 /** Takes WebAssembly away: it has a process of its own. */
 const alone = '__tests__/audio/resampler-plain.spec.ts';
 
