@@ -28,12 +28,22 @@ const runtimes = {
   },
 };
 
-/** A file that imports all of them: Deno has a process for each file that it is given. */
+/**
+ * A file that imports all of them: Deno has a process for each file that it is given. It runs the tests that there are by
+ * the time an import fails, and calls that a success: a test of its own notices.
+ */
 function together(files) {
   const folder = join(root, '.cache/runtimes');
   const path = join(folder, `${files.length}-from-${basename(files[0])}`);
   mkdirSync(folder, { recursive: true });
-  writeFileSync(path, files.map((file) => `await import(${JSON.stringify(join(root, file))});\n`).join(''));
+  const lines = [
+    'let loaded = 0;',
+    `Deno.test('all spec files are loaded', () => {`,
+    `  if (loaded !== ${files.length}) throw new Error(\`only \${loaded} of ${files.length} are\`);`,
+    '});',
+    ...files.map((file) => `await import(${JSON.stringify(join(root, file))});\nloaded++;`),
+  ];
+  writeFileSync(path, `${lines.join('\n')}\n`);
   return path;
 }
 
