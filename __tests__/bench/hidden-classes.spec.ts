@@ -6,7 +6,7 @@ import { turn } from '../../bench/calls/calls.ts';
 import { openWith } from '../../bench/calls/rig.ts';
 import type { World } from '../../bench/calls/world.ts';
 
-const [calls, turnsOfCall] = [4, 50];
+const [calls, turnsOfCall, pieces] = [4, 50, 25];
 const payload = Buffer.alloc(160, 0x7f).toString('base64');
 
 describe('the hidden classes of V8', () => {
@@ -40,6 +40,21 @@ async function converse(world: World): Promise<void> {
     world.phone?.send({ event: 'media', sequenceNumber: '2', media, streamSid: world.phone.streamSid });
     await turn(world, 0);
   }
+  await listen(world);
+}
+
+/** Hears a long answer, of which only the first piece of audio tells its format. */
+async function listen(world: World): Promise<void> {
+  const [request, text, media] = [world.next('request'), world.next('text'), world.next('media')];
+  world.sayFinal('What is on the list today');
+  await request;
+  world.sendTokens('Here is the whole list for you. And');
+  await text;
+  for (let piece = 0; piece < pieces; piece++) world.sendAudio();
+  await media;
+  const told = world.next('told');
+  world.sayInterim('Wait a moment');
+  await told;
 }
 
 /** All new classes of a log, and the lines of the program that still make them at its end, with the key. */

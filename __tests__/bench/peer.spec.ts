@@ -22,6 +22,14 @@ describe("a peer's build", () => {
     }
   });
 
+  it('has an answer spoken although its voice is still connecting', async () => {
+    for (const { open } of sidesOf({})) {
+      await using rig = await open();
+      const world = await rig.call({ handshakeMs: 150 });
+      expect((await turn(world, 0)).overheadMs).toBeGreaterThan(0);
+    }
+  });
+
   it('may be JavaScript, which runs as it is', async () => {
     const peers = sidesOf({ peer: await buildProgram(floor) }).filter(({ name }) => name === 'peer');
     expect(peers).toHaveLength(1);

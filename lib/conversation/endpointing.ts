@@ -102,7 +102,7 @@ export function leastSilence({ minMs = 0, maxMs = Infinity, dynamic }: Endpointi
 /**
  * When a turn ends, within the bounds; Infinity while it has no words or the user speaks.
  *
- * @throws Whatever the strategy throws, and when it returns no time.
+ * @throws Whatever the strategy throws, or an Error when it returns something other than a time.
  */
 export function endsAt(turn: HeardTurn, strategy: EndOfTurn, bounds: EndpointingBounds, pauseMs?: number): number {
   const { text, startedAt, silentSince = Infinity } = turn;

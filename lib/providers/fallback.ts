@@ -34,7 +34,7 @@ export type Backups<P> = readonly P[] | readonly [...P[], FallbackOptions];
  * const tts = fallback(new AlphaTTS({ proxyUrl: '/alpha' }), voice, { firstAudioMs: 1_500 });
  * ```
  *
- * @throws VoiceError `configuration` when these are no providers, or do not have one of these roles in common.
+ * @throws VoiceError `configuration` when these are not providers, or have none of these roles in common.
  */
 export function fallback(first: STTProvider, ...backups: Backups<STTProvider>): STTProvider;
 export function fallback(first: LLMProvider, ...backups: Backups<LLMProvider>): LLMProvider;

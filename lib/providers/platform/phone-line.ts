@@ -295,10 +295,9 @@ export class PhoneLine<P extends object = never> {
 }
 
 /**
- * Ends a call that does not start in time: a peer that tells nothing of it is no platform, and would keep a session, and
- * its place, until that is idle.
+ * Ends a call that the platform does not begin in time: until it were idle, its session would keep its place.
  *
- * @param complain - Told just before.
+ * @param complain - Called with the problem, just before the call ends.
  */
 export function endUnlessStarted<P extends object>(
   line: PhoneLine<P>,
