@@ -160,6 +160,19 @@ describe('heardThrough()', () => {
     listening.unsubscribe();
   });
 
+  it('stays one sound where all that a device says for seconds is a little late', async () => {
+    const listening = listen();
+    for (let count = 0; count < 300; count++) {
+      node.context.staleness = count < 50 ? 0 : 0.008;
+      await sound(0.5);
+    }
+    const steps = heard.slice(1).map(([timestamp], at) => timestamp - (heard[at]?.[0] ?? 0) - 20);
+    // A step of 5 ms is a gap in a recording.
+    expect(Math.max(...steps)).toBeLessThan(0.05);
+    expect(Math.min(...steps)).toBeGreaterThan(-0.05);
+    listening.unsubscribe();
+  });
+
   it.each([20.02, 19.98])('stays at its time for long where a frame of the device takes %d ms', async (tookMs) => {
     const listening = listen();
     for (let count = 0; count < 3_000; count++) await sound(0.5, tookMs);

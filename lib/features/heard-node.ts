@@ -96,12 +96,18 @@ function soundingMs(context: AudioContext): number {
 
 /** How long, in frames, each of the two spans is whose readings count. */
 const spanFrames = 50;
+/** How much slower than the page's clock a speaker's can run, in milliseconds a frame: ten times what real ones are. */
+const driftMs = frameMs / 500;
+/** Readings that are later than the clock by more than this, in milliseconds, mean that the speaker stood still. */
+const stallMs = 60;
 
 /**
  * When the beginning of a context left the speaker, by readings that a busy page or a device with a large buffer takes
- * late, never early: the earliest of the last one to two seconds. So it follows a clock that runs fast or slow.
+ * late, never early: the earliest of the last one to two seconds. So it follows a clock that runs fast or slow. Where all
+ * of these are a little late, it moves no faster than a speaker drifts: a step would tear a gap into what is one sound.
  */
 class SpeakerClock {
+  #beganMs = -Infinity;
   #earliest = Infinity;
   #before = Infinity;
   #count = 0;
@@ -113,10 +119,14 @@ class SpeakerClock {
       this.#count = 1;
     }
     this.#earliest = Math.min(this.#earliest, ms);
-    return Math.min(this.#earliest, this.#before);
+    const read = Math.min(this.#earliest, this.#before);
+    const isStall = read - this.#beganMs > stallMs;
+    this.#beganMs = isStall ? read : Math.min(read, this.#beganMs + driftMs);
+    return this.#beganMs;
   }
 
   forget(): void {
     this.#earliest = this.#before = Infinity;
+    this.#beganMs = -Infinity;
   }
 }
