@@ -8,6 +8,7 @@ import {
   type BargeInRules,
   type BargeInSign,
   type BargeInStage,
+  type BargeInThresholds,
 } from './barge-in.ts';
 import type { PreflightRules } from './conversation-options.ts';
 import { chain, type ConversationStep } from './conversation-step.ts';
@@ -161,7 +162,7 @@ function enterStages(
             return cause ? confirm(state, at - since, at, wasPaused, envelope, cause) : [state];
         }
       }),
-    [{ ...before, bargeIn }],
+    [bargeIn === before.bargeIn ? before : { ...before, bargeIn }],
   );
 }
 
@@ -228,8 +229,8 @@ function rulesFor(state: ConversationState, { bargeIn, reportsSpeechEnd }: Rules
   // New words before the answer join the message.
   const thinking = { minWords: 1, ...options.thinking };
   const current = isGreeting(state) ? options.greeting : status === 'speaking' ? options.speaking : thinking;
-  const chosen = { ...options, ...current };
-  return {
+  const chosen: BargeInThresholds = Object.assign({}, options, current);
+  const defaults = {
     pauseAfterMs: 200,
     minWords: 2,
     minFinalWords: chosen.minWords ?? 1,
@@ -237,8 +238,8 @@ function rulesFor(state: ConversationState, { bargeIn, reportsSpeechEnd }: Rules
     maxPauseMs: 8_000,
     voiceTimeoutMs: 2_000,
     lagMs: state.turnTaking.learnt?.lagMs ?? 0,
-    ...chosen,
     immediate: bargeIn === 'immediate' && status === 'speaking',
     voiceEnds: reportsSpeechEnd,
   };
+  return Object.assign(defaults, chosen);
 }

@@ -52,7 +52,10 @@ export class Soundings {
 
   /** The user was heard at `at`: the agent may be paused, and the words arrive later. */
   mark(at: number): void {
-    if (this.#speech) this.#marks = [...this.#marks.slice(1 - mostMarks), { at, playedMs: this.#speech.playedMs() }];
+    if (!this.#speech) return;
+    const marks = this.#marks.slice(1 - mostMarks);
+    marks.push({ at, playedMs: this.#speech.playedMs() });
+    this.#marks = marks;
   }
 
   /** The speech that is audible. */

@@ -161,7 +161,8 @@ export function cut(state: ConversationState, by: CutBy, reason: TurnEndReason, 
   const isUnbegun = candidate && candidate.phase !== 'ending' && !candidateOf(state);
   if (!isUnbegun) {
     const ended = candidate && ending(candidate, { reason, discard: 'cancelled', at });
-    return [{ ...state, says, ...noHeldSays, output, candidate: ended }, ...unsaid];
+    const { heldSays, heldUntil } = noHeldSays;
+    return [{ ...state, says, heldSays, heldUntil, output, candidate: ended }, ...unsaid];
   }
   // None of it has started, so nobody will report its outcome.
   const unanswered = reason === 'merged' ? candidate.text : state.unanswered;

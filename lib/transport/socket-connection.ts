@@ -144,7 +144,10 @@ function alive(rules: SocketRules, phase: Connected, at: number): Connected {
   if (!phase.isReady) return phase;
   const until = phase.socket.ping ? at + 3 * keepAliveMs(rules) : Infinity;
   // Whoever is heard after a sleep is there.
-  return { ...phase, until, keepAliveAt: Math.max(phase.keepAliveAt, at - keepAliveMs(rules)) };
+  const keepAliveAt = Math.max(phase.keepAliveAt, at - keepAliveMs(rules));
+  // Every message comes by here: a literal costs less than a spread.
+  const { type, socket, hasOpening, isReady } = phase;
+  return { type, socket, hasOpening, isReady, until, keepAliveAt };
 }
 
 /**

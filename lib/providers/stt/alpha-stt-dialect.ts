@@ -187,8 +187,8 @@ function onChannels(read: UtteranceReader): STTReader<AlphaSTTConfig, AlphaSessi
     if (!isOurs) return [state];
     const before = state.channels[at] ?? nothing;
     const [utterance, ...effects] = read(before, message, context, channel);
-    const channels = utterance === before ? state.channels : { ...state.channels, [at]: utterance };
-    return [{ ...state, channels }, ...onChannel(channel, effects)];
+    const channels = channel === undefined ? { 0: utterance } : { ...state.channels, [at]: utterance };
+    return [{ channels, told: state.told }, ...onChannel(channel, effects)];
   };
 }
 
@@ -237,7 +237,11 @@ function onResults(
   if (message['is_final'] !== true) {
     if (!hasText) return [utterance];
     const voice: STTEffect = { type: 'voice', is: 'started' };
-    return [{ ...utterance, interim: segment }, voice, result('interim', [...utterance.segments, segment])];
+    return [
+      { segments: utterance.segments, interim: segment },
+      voice,
+      result('interim', [...utterance.segments, segment]),
+    ];
   }
   const [start, duration] = [asNumber(message['start']), asNumber(message['duration'])];
   const endMs = start === undefined || duration === undefined ? undefined : (start + duration) * 1_000;

@@ -12,8 +12,10 @@ export interface Utterances {
   readonly asks: number;
   /** Whether the answer to the newest is pending. */
   readonly isAsked: boolean;
-  /** The current one of each channel. Audio that is transcribed as one is channel 0. */
-  readonly current: Readonly<Record<number, Utterance>>;
+  /** The current one of each channel, by its number. Audio that is transcribed as one is channel 0. */
+  readonly current: readonly (Utterance | undefined)[];
+  /** How many of these have a voice. */
+  readonly voices: number;
 }
 
 interface Utterance {
@@ -43,21 +45,22 @@ export interface Telling {
 const none: Utterance = { id: undefined, newest: undefined, hasVoice: false };
 
 /** Before any audio. */
-export const noUtterances: Utterances = { count: 0, asks: 0, isAsked: false, current: {} };
+export const noUtterances: Utterances = { count: 0, asks: 0, isAsked: false, current: [], voices: 0 };
 
 /** The result of an utterance without words. */
 export const silent = { type: 'result', kind: 'complete', text: '' } as const;
 
 /** Whether an utterance is open: words or a voice, on any channel but one. */
 export function isOpen({ current }: Utterances, except?: number): boolean {
-  return Object.entries(current).some(
-    ([channel, { newest, hasVoice }]) => Number(channel) !== except && (newest !== undefined || hasVoice),
-  );
+  return current.some((utterance, channel) => {
+    const { newest, hasVoice } = utterance ?? none;
+    return channel !== except && (newest !== undefined || hasVoice);
+  });
 }
 
 /** The latest words of each utterance that is not complete. */
 export function newestWords({ current }: Utterances): readonly Result[] {
-  return Object.values(current).flatMap(({ newest }) => newest ?? []);
+  return current.flatMap((utterance) => utterance?.newest ?? []);
 }
 
 /** A voice starts with the first channel that has one, and ends with the last. */
@@ -67,9 +70,11 @@ export function speaks(
   channel: number = 0,
   positionMs?: number,
 ): UtterancesStep {
-  const hasVoice = type !== 'ended';
-  const next = changed(utterances, channel, { hasVoice });
-  if (hasVoices(utterances) === hasVoices(next)) return [next];
+  const { id, newest, hasVoice } = utterances.current[channel] ?? none;
+  const isOn = type !== 'ended';
+  if (isOn === hasVoice) return [utterances];
+  const next = changed(utterances, channel, { id, newest, hasVoice: isOn });
+  if (utterances.voices > 0 === next.voices > 0) return [next];
   return [next, { type: 'speech', event: { type, ...(positionMs !== undefined && { positionMs }) } }];
 }
 
@@ -85,10 +90,11 @@ export function says(
   const isComplete = kind === 'complete';
   const newest = isComplete ? undefined : said;
   // Nobody knows of an utterance whose words were never emitted.
-  if (kind === 'interim' && !interimResults) return [changed(utterances, at, { newest })];
+  if (kind === 'interim' && !interimResults) return [changed(utterances, at, { ...utterance, newest })];
   const count = utterance.id === undefined ? utterances.count + 1 : utterances.count;
   const utteranceId = utterance.id ?? `${name}-${count}`;
-  const after = changed(utterances, at, { id: isComplete ? undefined : utteranceId, newest });
+  const id = isComplete ? undefined : utteranceId;
+  const after = changed(utterances, at, { id, newest, hasVoice: utterance.hasVoice });
   const isAsked = utterances.isAsked && !(isComplete && !isOpen(after, at));
   // One answer is enough, of channels that have nothing to say.
   if (
@@ -118,7 +124,7 @@ export function says(
     },
   };
   return [
-    { ...after, count, isAsked },
+    { count, asks: after.asks, isAsked, current: after.current, voices: after.voices },
     { type: 'transcript', result },
   ];
 }
@@ -166,14 +172,13 @@ function onChannels(
   );
 }
 
-function hasVoices({ current }: Utterances): boolean {
-  for (const channel in current) if (current[channel]?.hasVoice) return true;
-  return false;
-}
-
-function changed(utterances: Utterances, channel: number, change: Partial<Utterance>): Utterances {
+function changed(utterances: Utterances, channel: number, after: Utterance): Utterances {
   const before = utterances.current[channel] ?? none;
-  const after: Utterance = { ...before, ...change };
   const isSame = after.id === before.id && after.newest === before.newest && after.hasVoice === before.hasVoice;
-  return isSame ? utterances : { ...utterances, current: { ...utterances.current, [channel]: after } };
+  if (isSame) return utterances;
+  const { count, asks, isAsked } = utterances;
+  const current = utterances.current.slice();
+  current[channel] = after;
+  const voices = utterances.voices + Number(after.hasVoice) - Number(before.hasVoice);
+  return { count, asks, isAsked, current, voices };
 }

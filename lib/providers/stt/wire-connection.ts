@@ -211,20 +211,22 @@ function transcribedWords(
   textOf: (word: WireObject) => string | undefined,
   momentOf: (time: number) => number | undefined,
 ): TranscribedWord[] {
-  return asObjects(value).flatMap((word) => {
+  const words: TranscribedWord[] = [];
+  for (const word of asObjects(value)) {
     const text = textOf(word)?.trim();
-    if (!text) return [];
-    const [startMs, end] = [word['start'], word['end']].map((time) => momentOf(asNumber(time) ?? -1));
+    if (!text) continue;
+    const startMs = momentOf(asNumber(word['start']) ?? -1);
+    const end = momentOf(asNumber(word['end']) ?? -1);
     // A word cannot end before it starts.
     const endMs = startMs !== undefined && end !== undefined && end < startMs ? undefined : end;
     const confidence = asNumber(word['confidence']);
     const speaker = asNumber(word['speaker'])?.toString() ?? asString(word['speaker']);
-    return {
-      text,
-      ...(startMs !== undefined && { startMs }),
-      ...(endMs !== undefined && { endMs }),
-      ...(confidence !== undefined && { confidence }),
-      ...(speaker !== undefined && { speaker }),
-    };
-  });
+    const transcribed: { -readonly [K in keyof TranscribedWord]: TranscribedWord[K] } = { text };
+    if (startMs !== undefined) transcribed.startMs = startMs;
+    if (endMs !== undefined) transcribed.endMs = endMs;
+    if (confidence !== undefined) transcribed.confidence = confidence;
+    if (speaker !== undefined) transcribed.speaker = speaker;
+    words.push(transcribed);
+  }
+  return words;
 }
