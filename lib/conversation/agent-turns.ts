@@ -3,7 +3,7 @@ import type { ConversationStep } from './conversation-step.ts';
 import type { AgentSignal } from './inputs.ts';
 import type { ConversationState, Say } from './state.ts';
 import { withMeasured } from './turn.ts';
-import { settle } from './user-turn.ts';
+import { settleTickets } from './user-turn.ts';
 
 /** A handler for each signal of an agent's service. */
 export type AgentHandlers = {
@@ -17,13 +17,13 @@ export type AgentHandlers = {
 export const agentHandlers: AgentHandlers = {
   'agent.inject': (state, signal) => {
     // Blank text counts as said.
-    if (!signal.text.trim()) return [state, ...settle([signal.ticket], { heardText: '', interrupted: false })];
+    if (!signal.text.trim()) return [state, ...settleTickets([signal.ticket], { heardText: '', interrupted: false })];
     return [{ ...state, awaitingReply: [...state.awaitingReply, signal.ticket] }, signal];
   },
   'agent.refused': (state, { error, ticket }) => [
     { ...state, awaitingReply: state.awaitingReply.filter((each) => each !== ticket) },
     { type: 'error', error, role: 'llm' },
-    ...settle([ticket], notHeard),
+    ...settleTickets([ticket], notHeard),
   ],
   'agent.reply': (state, { reply$ }) => {
     const { candidate, awaitingReply: tickets } = state;

@@ -58,8 +58,8 @@ export function costOf(
   return undefined;
 }
 
-/** Remembers what was heard; tools still running are recorded as such, or as cancelled. */
-export function remember(
+/** Writes what was heard to the history; tools still running are recorded as such, or as cancelled. */
+export function writeHeard(
   before: AnswerLog,
   { heard, interrupted }: SpeechResult,
   history: History,

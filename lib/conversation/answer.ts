@@ -4,7 +4,7 @@ import type { ProviderRole } from '../core/roles.ts';
 import { feed } from '../stream/feed.ts';
 import { guardedOutput } from '../text/text-transform.ts';
 import { withAnswer, type ActiveAgent } from './active-agent.ts';
-import { costOf, remember, withItem, withStep, type AnswerLog, type Part } from './answer-log.ts';
+import { costOf, writeHeard, withItem, withStep, type AnswerLog, type Part } from './answer-log.ts';
 import type { Emit } from './event-bus.ts';
 import { generateAnswer, type GenerationContext, type GenerationStep } from './generation.ts';
 import type { History, HistoryFacts } from './history.ts';
@@ -196,7 +196,7 @@ class Answer {
     const { heard, interrupted, wasted } = this.#result;
     const silentAt = Math.max(this.#result.silentAt, generation.scheduler.now());
     if (this.#isCommitted) {
-      remember(log, this.#result, history, this.#facts());
+      writeHeard(log, this.#result, history, this.#facts());
       addJoined(words, history, this.#facts());
       const asked = log.asking === undefined ? undefined : log.parts[log.asking];
       const envelope = { turnId, role: 'llm' } as const;

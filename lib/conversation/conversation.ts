@@ -6,6 +6,7 @@ import {
   finalize,
   map,
   mergeMap,
+  noop,
   Observable,
   of,
   Subject,
@@ -111,8 +112,8 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
     );
     const scores$ = questions$.pipe(scores(once((error) => reportError(bus, error))));
     const work$ = new Observable<never>((working) => {
-      const run = <T>(source$: Observable<T>, next: (value: T) => void = ignore): void => {
-        feed(source$, working, { next, complete: ignore });
+      const run = <T>(source$: Observable<T>, next: (value: T) => void = noop): void => {
+        feed(source$, working, { next, complete: noop });
       };
       run(history.changes$, (change) => publishHistory(change, bus));
       run(history.broken$, (error) => reportError(bus, error));
@@ -146,8 +147,6 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
     if (greeting) later$.next(greetingOf(greeting));
   });
 }
-
-const ignore = (): void => undefined;
 
 /**
  * The application's commands, and interruptions through their handles. A handle that is still open when the

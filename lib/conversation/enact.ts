@@ -73,7 +73,7 @@ export function enact(
       break;
     case 'remember': {
       const { said, whole } = effect;
-      const facts = { at: scheduler.now(), turnId: said.turnId, ...factsOf(said.result) };
+      const facts = { at: scheduler.now(), turnId: said.turnId, ...historyFactsOf(said.result) };
       if (whole === undefined) history.addUser(said.text, said.images, facts);
       else history.addJudged(whole, said.images, facts);
       break;
@@ -141,7 +141,7 @@ export function enact(
 }
 
 /** Who spoke, and in which language. */
-function factsOf({ metadata: { language, speaker } = {} }: Partial<TranscriptionResult> = {}): HistoryFacts {
+function historyFactsOf({ metadata: { language, speaker } = {} }: Partial<TranscriptionResult> = {}): HistoryFacts {
   return { ...(language === undefined ? {} : { language }), ...(speaker === undefined ? {} : { speaker }) };
 }
 

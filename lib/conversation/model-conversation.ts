@@ -34,7 +34,7 @@ export function conversation(ports: ConversationPorts, options: ConversationOpti
     greeting,
     stage: hearing,
     settings,
-    rules: rulesOf(settings, factsOf(ports), ports.phrases),
+    rules: rulesOf(settings, sttFactsOf(ports), ports.phrases),
     finalize: ports.finalize,
     pushToTalk: ports.pushToTalk,
     listen: ports.listen,
@@ -43,7 +43,7 @@ export function conversation(ports: ConversationPorts, options: ConversationOpti
   });
 }
 
-function factsOf({ sttName = '', sttPauseMs = Infinity, ...ports }: ConversationPorts): SttFacts {
+function sttFactsOf({ sttName = '', sttPauseMs = Infinity, ...ports }: ConversationPorts): SttFacts {
   const { reportsSpeechEnd = false, finalize, voice$ } = ports;
   const canFinalize = finalize !== undefined;
   return { stt: sttName, pauseMs: sttPauseMs, canFinalize, reportsSpeechEnd, detectsVoice: voice$ !== undefined };

@@ -38,7 +38,7 @@ import {
   endAnswer,
   isSuperseded,
   reasonToCut,
-  settle,
+  settleTickets,
   speculate,
   turnEnded,
 } from './user-turn.ts';
@@ -152,7 +152,7 @@ const handlers: Handlers = {
   'speech.audible': (state, { id }) => [{ ...state, output: heard(state.output, id) }],
   'say.ended': (state, { id, tickets, outcome, silentAt }) => [
     { ...state, silentAt, says: state.says.filter((say) => say.id !== id), output: release(state.output, id) },
-    ...settle(tickets, outcome),
+    ...settleTickets(tickets, outcome),
   ],
   'say.failed': (state, { error, role }) => [state, { type: 'error', error, role }],
 
@@ -345,7 +345,10 @@ function interruptTicket(state: ConversationState, ticket: SpeechTicket, at: num
   const isSaid = says.length < state.says.length;
   const answered = state.candidate ? [{ id: state.candidate.speechId }] : [];
   const output = withdraw(state.output, [...says, ...answered]);
-  return [{ ...state, waiting, awaitingReply, says, heldSays, output }, ...(isSaid ? [] : settle([ticket], notHeard))];
+  return [
+    { ...state, waiting, awaitingReply, says, heldSays, output },
+    ...(isSaid ? [] : settleTickets([ticket], notHeard)),
+  ];
 }
 
 /** Commits may have to wait; everything else happens at once. */

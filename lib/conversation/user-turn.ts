@@ -154,7 +154,7 @@ export function cut(state: ConversationState, by: CutBy, reason: TurnEndReason, 
   const says = state.says.filter(({ interruptible }) => by === 'verdict' || (!interruptible && by === 'user'));
   const output = withdraw(state.output, says);
   const { candidate, answering } = state;
-  const unsaid = settle(
+  const unsaid = settleTickets(
     state.heldSays.flatMap(({ tickets }) => tickets),
     notHeard,
   );
@@ -170,7 +170,7 @@ export function cut(state: ConversationState, by: CutBy, reason: TurnEndReason, 
   return [
     { ...state, says, ...noHeldSays, output, candidate: undefined, answering: undefined, unanswered },
     ...ended,
-    ...settle(candidate.tickets, notHeard),
+    ...settleTickets(candidate.tickets, notHeard),
     ...unsaid,
   ];
 }
@@ -283,7 +283,7 @@ export function endAnswer(
   const { cut: why } = candidate.phase === 'ending' ? candidate : {};
   // What an agent's service was told before a reply that never came is not answered later.
   const awaited = report.failed && !candidate.reply$ ? state.awaitingReply : [];
-  const settled = settle([...candidate.tickets, ...awaited], report.outcome);
+  const settled = settleTickets([...candidate.tickets, ...awaited], report.outcome);
   if (candidate.phase === 'preflight' || (candidate.phase === 'ending' && candidate.wasPreflight)) {
     const { tokens, wasted } = report;
     const { characters, audioMs } = wasted;
@@ -327,6 +327,6 @@ function billed(
 }
 
 /** Reports the outcome to everyone who asked for it. */
-export function settle(tickets: readonly SpeechTicket[], outcome: SpeechOutcome): Effect[] {
+export function settleTickets(tickets: readonly SpeechTicket[], outcome: SpeechOutcome): Effect[] {
   return tickets.map((ticket) => ({ type: 'settle', ticket, outcome }));
 }

@@ -5,7 +5,7 @@ import type { Effect, Input } from './inputs.ts';
 import { noHeldSays } from './held-says.ts';
 import { statusOf, type Commit, type ConversationState } from './state.ts';
 import { noTurn } from './turn-taking.ts';
-import { commit, cut, discard, settle } from './user-turn.ts';
+import { commit, cut, discard, settleTickets } from './user-turn.ts';
 
 /** The next message to answer: the one that has waited longest, else one whose answer was cut off for nothing. */
 function nextOf({ waiting, unanswered, turn, isDraining }: ConversationState): Commit | undefined {
@@ -74,7 +74,7 @@ export function refuseWhileDraining(state: ConversationState, input: Input): Con
   if (!state.isDraining || !/^(say|send|begin|agent\.inject|turn\.(commit|speculate))$/.test(input.type)) {
     return undefined;
   }
-  return [state, ...('ticket' in input ? settle([input.ticket], notHeard) : [])];
+  return [state, ...('ticket' in input ? settleTickets([input.ticket], notHeard) : [])];
 }
 
 function forgetWaiting(state: ConversationState): ConversationStep {
@@ -84,6 +84,6 @@ function forgetWaiting(state: ConversationState): ConversationStep {
     ...awaitingReply,
     ...heldSays.flatMap((say) => say.tickets),
   ];
-  const settled: Effect[] = settle(tickets, notHeard);
+  const settled: Effect[] = settleTickets(tickets, notHeard);
   return [{ ...state, waiting: [], awaitingReply: [], ...noHeldSays }, ...settled];
 }

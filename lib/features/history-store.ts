@@ -20,7 +20,7 @@ export interface HistoryStore {
 }
 
 /** Adds an item, or replaces the one with the same id. */
-export function withItem(items: readonly HistoryItem[], item: HistoryItem): HistoryItem[] {
+export function withHistoryItem(items: readonly HistoryItem[], item: HistoryItem): HistoryItem[] {
   const at = items.findIndex(({ id }) => id === item.id);
   return at < 0 ? [...items, item] : items.with(at, item);
 }
@@ -40,7 +40,7 @@ export class MemoryHistory implements HistoryStore {
   }
 
   put(conversation: string, item: HistoryItem): void {
-    this.save(conversation, withItem(this.load(conversation), item));
+    this.save(conversation, withHistoryItem(this.load(conversation), item));
   }
 
   save(conversation: string, items: readonly HistoryItem[]): void {

@@ -1,5 +1,5 @@
 import type { HistoryItem } from '../conversation/history.ts';
-import { withItem, type HistoryStore } from './history-store.ts';
+import { withHistoryItem, type HistoryStore } from './history-store.ts';
 import { IndexedDbTable } from './indexed-db.ts';
 
 /** Keeps conversations in the browser's IndexedDB: after a reload, a page continues where it was. */
@@ -16,7 +16,7 @@ export class IndexedDbHistory implements HistoryStore {
   }
 
   put(conversation: string, item: HistoryItem): Promise<unknown> {
-    return this.#table.update(conversation, (items = []) => withItem(items, item));
+    return this.#table.update(conversation, (items = []) => withHistoryItem(items, item));
   }
 
   save(conversation: string, items: readonly HistoryItem[]): Promise<unknown> {

@@ -6,7 +6,7 @@ import { VoiceError } from '../core/errors.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import { merge } from '../stream/merge.ts';
 import { joinWords } from '../text/words.ts';
-import { withItem, type HistoryStore } from './history-store.ts';
+import { withHistoryItem, type HistoryStore } from './history-store.ts';
 
 /** Options of {@link remember}. */
 export interface RememberOptions {
@@ -164,7 +164,8 @@ class Keeper {
   }
 
   #keep(items: 'all' | readonly HistoryItem[]): void {
-    this.#pending = items === 'all' || this.#pending === 'all' ? 'all' : items.reduce(withItem, [...this.#pending]);
+    this.#pending =
+      items === 'all' || this.#pending === 'all' ? 'all' : items.reduce(withHistoryItem, [...this.#pending]);
     this.#begin();
   }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { of, type Observable } from 'rxjs';
+import { noop, of, type Observable } from 'rxjs';
 import type { RawData, WebSocket } from 'ws';
 import { messageOf, VoiceError } from '../core/errors.ts';
 import { isUntrusted, withHeaders } from './http.ts';
@@ -82,7 +82,8 @@ class NodeSocket implements RawSocket {
   }
 
   ping(): void {
-    if (this.#socket?.readyState === this.#socket?.OPEN) this.#socket?.ping(undefined, undefined, ignore);
+    // Write failures reach the owner as `error` and `close`.
+    if (this.#socket?.readyState === this.#socket?.OPEN) this.#socket?.ping(undefined, undefined, noop);
   }
 
   close(code: number): void {
@@ -200,9 +201,6 @@ export function failRefused(
 ): Observable<never> {
   return statusError({ provider, status, headers, body$: of(body) }, context);
 }
-
-/** Write failures reach the owner as `error` and `close`. */
-const ignore = (): void => undefined;
 
 function offered({ headers, protocols = [] }: Parameters<RawSocketFactory>[0]): string[] {
   return headers && Object.keys(headers).length > 0 ? [] : [...protocols];

@@ -15,6 +15,7 @@ import {
   take,
   tap,
   timer,
+  type SchedulerLike,
 } from 'rxjs';
 import type { AudioMetadata } from '../../audio/types.ts';
 import { decodeBase64 } from '../../core/base64.ts';
@@ -31,7 +32,14 @@ import { TrackFeed } from '../../playback/track-feed.ts';
 import { eachEffect } from '../../stream/fold.ts';
 import { merge } from '../../stream/merge.ts';
 import { httpRequest, readText } from '../../transport/http.ts';
-import type { RawSocketFactory, SocketData, SocketRequest } from '../../transport/socket.ts';
+import type {
+  RawSocket,
+  RawSocketFactory,
+  RawSocketHandler,
+  SocketClose,
+  SocketData,
+  SocketRequest,
+} from '../../transport/socket.ts';
 import { callFormat, newCall, receiveCall, sendOverCall, type CallInput } from './theta-call.ts';
 
 /** What a call needs. */
@@ -78,138 +86,174 @@ interface Peer {
  * `application/sdp`, and the answer comes back.
  */
 export function openCalls(options: CallOptions): RawSocketFactory {
-  const { scheduler = asyncScheduler } = options;
-  return (request, { maxMessageBytes }, handler) => {
-    const connection = new Subscription();
-    const outgoing$ = new Subject<WireObject>();
-    let state = newCall;
-    let peer: Peer | undefined;
+  return (request, { maxMessageBytes }, handler) => new CallSocket(request, options, maxMessageBytes, handler);
+}
 
-    const end = (close: { readonly code: number; readonly reason: string }, cause?: unknown): void => {
-      if (connection.closed) return;
-      connection.unsubscribe();
-      handler.closed(close, cause);
-    };
-    const receive = (input: CallInput): void => {
-      if (input.length > maxMessageBytes) {
-        end({ code: 1009, reason: '' }, new Error(`a message of ${input.length} bytes`));
-        return;
-      }
-      const step = receiveCall(state, input);
-      [state] = step;
-      eachEffect(step, (message) => handler.message(message));
-    };
-    const sounded$ = (feed: TrackFeed): Observable<never> =>
-      race(feed.drained$.pipe(switchMap(() => timer(aheadMs, scheduler))), timer(longestWaitMs, scheduler)).pipe(
-        take(1),
-        ignoreElements(),
-      );
-    // What is committed must have arrived: messages are faster than audio.
-    const sending$ = outgoing$.pipe(
-      concatMap((message) =>
-        peer && message['type'] === 'input_audio_buffer.commit'
-          ? concat(sounded$(peer.feed), of(message))
-          : of(message),
-      ),
-      tap((message) => {
-        for (const sent of sendOverCall(state, message)) {
-          if (peer?.channel.readyState === 'open') peer.channel.send(JSON.stringify(sent));
-        }
-      }),
+/** A socket whose messages go over a data channel, and their audio over a track each way. */
+class CallSocket implements RawSocket {
+  readonly #scheduler: SchedulerLike;
+  readonly #maxMessageBytes: number;
+  readonly #handler: RawSocketHandler;
+  readonly #connection = new Subscription();
+  readonly #outgoing$ = new Subject<WireObject>();
+  #call = newCall;
+  #peer: Peer | undefined;
+
+  constructor(request: SocketRequest, options: CallOptions, maxMessageBytes: number, handler: RawSocketHandler) {
+    this.#scheduler = options.scheduler ?? asyncScheduler;
+    this.#maxMessageBytes = maxMessageBytes;
+    this.#handler = handler;
+    const sent$ = this.#outgoing$.pipe(
+      concatMap((message) => concat(this.#audioBefore(message), of(message))),
+      tap((message) => this.#deliver(message)),
     );
+    this.#connection.add(sent$.subscribe());
     const events$ = connect(request, options).pipe(
-      switchMap((connected) => {
-        peer = connected;
-        return connected.events$;
-      }),
+      tap((peer) => (this.#peer = peer)),
+      switchMap((peer) => peer.events$),
     );
-    connection.add(sending$.subscribe());
     // Reported asynchronously, like every other failure.
     queueMicrotask(() => {
-      if (connection.closed) return;
-      connection.add(
+      if (this.#connection.closed) return;
+      this.#connection.add(
         events$.subscribe({
-          next: (event) => {
-            if (event.type === 'opened') handler.opened();
-            else if (event.type === 'input') receive(event.input);
-            else end({ ...broken, reason: event.reason });
-          },
-          error: (error: unknown) => end(broken, error),
+          next: (event) => this.#onEvent(event),
+          error: (error: unknown) => this.#end(broken, error),
         }),
       );
     });
+  }
 
-    return {
-      get bufferedAmount() {
-        return peer?.channel.bufferedAmount ?? 0;
-      },
-      send(data: SocketData) {
-        const message = parseJsonObject(data);
-        if (message?.['type'] !== 'input_audio_buffer.append') {
-          if (message) outgoing$.next(message);
-          return;
-        }
-        const audio = decodeBase64(asString(message['audio']) ?? '');
-        if (audio) peer?.feed.push(audio);
-      },
-      // There is no closing handshake.
-      close: (code) => queueMicrotask(() => end({ code, reason: '' })),
-      terminate: () => connection.unsubscribe(),
-    };
-  };
+  get bufferedAmount(): number {
+    return this.#peer?.channel.bufferedAmount ?? 0;
+  }
+
+  send(data: SocketData): void {
+    const message = parseJsonObject(data);
+    if (message?.['type'] !== 'input_audio_buffer.append') {
+      if (message) this.#outgoing$.next(message);
+      return;
+    }
+    const audio = decodeBase64(asString(message['audio']) ?? '');
+    if (audio) this.#peer?.feed.push(audio);
+  }
+
+  /** There is no closing handshake. */
+  close(code: number): void {
+    queueMicrotask(() => this.#end({ code, reason: '' }));
+  }
+
+  terminate(): void {
+    this.#connection.unsubscribe();
+  }
+
+  #onEvent(event: PeerEvent): void {
+    switch (event.type) {
+      case 'opened':
+        this.#handler.opened();
+        break;
+      case 'input':
+        this.#receive(event.input);
+        break;
+      case 'ended':
+        this.#end({ ...broken, reason: event.reason });
+        break;
+    }
+  }
+
+  #receive(input: CallInput): void {
+    if (input.length > this.#maxMessageBytes) {
+      this.#end({ code: 1009, reason: '' }, new Error(`a message of ${input.length} bytes`));
+      return;
+    }
+    const step = receiveCall(this.#call, input);
+    [this.#call] = step;
+    eachEffect(step, (message) => this.#handler.message(message));
+  }
+
+  /** Completes once the service has the audio that a message commits: messages are faster than audio. */
+  #audioBefore({ type }: WireObject): Observable<never> {
+    if (!this.#peer || type !== 'input_audio_buffer.commit') return EMPTY;
+    const arrived$ = this.#peer.feed.drained$.pipe(switchMap(() => timer(aheadMs, this.#scheduler)));
+    return race(arrived$, timer(longestWaitMs, this.#scheduler)).pipe(take(1), ignoreElements());
+  }
+
+  #deliver(message: WireObject): void {
+    const channel = this.#peer?.channel;
+    for (const sent of sendOverCall(this.#call, message)) {
+      if (channel?.readyState === 'open') channel.send(JSON.stringify(sent));
+    }
+  }
+
+  #end(close: SocketClose, cause?: unknown): void {
+    if (this.#connection.closed) return;
+    this.#connection.unsubscribe();
+    this.#handler.closed(close, cause);
+  }
 }
 
 /** Connects while subscribed; everything that it opens is closed with it. */
 function connect(request: SocketRequest, options: CallOptions): Observable<Peer> {
-  const { provider, workletUrl, scheduler, blocked, input } = options;
+  const { provider, workletUrl } = options;
   const elsewhere = "transport: 'websocket'";
   return resource(() => openContext({ provider, elsewhere, workletUrl }), closeContext).pipe(
+    switchMap((context) => peerIn(context, request, options)),
+  );
+}
+
+function peerIn(context: AudioContext, request: SocketRequest, options: CallOptions): Observable<Peer> {
+  return new Observable((subscriber) => {
+    const peer = new RTCPeerConnection();
+    const channel = peer.createDataChannel('oai-events');
+    const feed = new TrackFeed(context, options.input);
+    const audio$ = new Subject<PeerEvent>();
+    const capture = new TrackCapture({
+      context,
+      sampleRate: callFormat.sampleRate,
+      onChunk: ({ data }) => audio$.next({ type: 'input', input: data }),
+    });
+    for (const track of feed.stream.getTracks()) peer.addTrack(track, feed.stream);
+    subscriber.add(() => {
+      capture.close();
+      channel.close();
+      peer.close();
+      feed.close();
+    });
+    const running$ = keepRunning(context, options.scheduler).pipe(
+      tap(({ type }) => {
+        if (type === 'suspended') options.blocked();
+      }),
+      ignoreElements(),
+    );
+    const events$ = merge(
+      messages$(channel),
+      audio$,
+      captured$(peer, capture),
+      running$,
+      ends$(peer, channel, options),
+      negotiated$(peer, request, options),
+    );
+    subscriber.next({ channel, feed, events$ });
+  });
+}
+
+function messages$(channel: RTCDataChannel): Observable<PeerEvent> {
+  return merge(
+    fromEvent(channel, 'open').pipe(map((): PeerEvent => ({ type: 'opened' }))),
+    fromEvent<MessageEvent<unknown>>(channel, 'message').pipe(
+      map(({ data }): PeerEvent => ({ type: 'input', input: typeof data === 'string' ? data : '' })),
+    ),
+  );
+}
+
+/** Captures the service's track, the latest if there are several. */
+function captured$(peer: RTCPeerConnection, capture: TrackCapture): Observable<never> {
+  return fromEvent<RTCTrackEvent>(peer, 'track').pipe(
     switchMap(
-      (context) =>
-        new Observable<Peer>((subscriber) => {
-          const peer = new RTCPeerConnection();
-          const channel = peer.createDataChannel('oai-events');
-          const feed = new TrackFeed(context, input);
-          const audio$ = new Subject<PeerEvent>();
-          const capture = new TrackCapture({
-            context,
-            sampleRate: callFormat.sampleRate,
-            onChunk: ({ data }) => audio$.next({ type: 'input', input: data }),
-          });
-          for (const track of feed.stream.getTracks()) peer.addTrack(track, feed.stream);
-          subscriber.add(() => {
-            capture.close();
-            channel.close();
-            peer.close();
-            feed.close();
-          });
-          const running$ = keepRunning(context, scheduler).pipe(
-            tap(({ type }) => {
-              if (type === 'suspended') blocked();
-            }),
-            ignoreElements(),
-          );
-          const heard$ = fromEvent<RTCTrackEvent>(peer, 'track').pipe(
-            switchMap(
-              ({ track }) =>
-                new Observable<never>(() => {
-                  capture.connect(track);
-                  return holdRemoteTrack(track);
-                }),
-            ),
-          );
-          const events$ = merge(
-            fromEvent(channel, 'open').pipe(map((): PeerEvent => ({ type: 'opened' }))),
-            fromEvent<MessageEvent<unknown>>(channel, 'message').pipe(
-              map(({ data }): PeerEvent => ({ type: 'input', input: typeof data === 'string' ? data : '' })),
-            ),
-            audio$,
-            heard$,
-            running$,
-            ends$(peer, channel, options),
-            negotiated$(peer, request, options),
-          );
-          subscriber.next({ channel, feed, events$ });
+      ({ track }) =>
+        new Observable<never>(() => {
+          capture.connect(track);
+          return holdRemoteTrack(track);
         }),
     ),
   );

@@ -181,7 +181,7 @@ function refusesChange({ variant, message }: WireObject): boolean {
 /** Reads a message with its channel's utterance. */
 function onChannels(read: UtteranceReader): STTReader<AlphaSTTConfig, AlphaSession> {
   return (state, message, context) => {
-    const channel = context.config.options?.multichannel ? channelOf(message) : undefined;
+    const channel = state.told['multichannel'] === true ? channelOf(message) : undefined;
     const at = channel ?? 0;
     const isOurs = channel === undefined || (Number.isInteger(at) && at >= 0 && at < context.format.channels);
     if (!isOurs) return [state];

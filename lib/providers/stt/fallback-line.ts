@@ -1,4 +1,4 @@
-import { defer, filter, NEVER, Observable, type SchedulerLike, type Subscriber } from 'rxjs';
+import { defer, filter, NEVER, noop, Observable, type SchedulerLike, type Subscriber } from 'rxjs';
 import { describeFormat, describeFormats } from '../../audio/described.ts';
 import { negotiateFormat, type Negotiation } from '../../audio/negotiate.ts';
 import { createTranscoder, type Transcoder } from '../../audio/transcoder.ts';
@@ -33,8 +33,6 @@ export interface Line {
   /** Lets the service finish; what it still says is heard. */
   leave(): Promise<void>;
 }
-
-const ignore = (): void => undefined;
 
 /**
  * The format in which a service gets the audio.
@@ -90,7 +88,7 @@ class Session implements Line {
     stt.configureAudio(this.#target);
     this.#subscriber.add(this.#alarm);
     this.#subscriber.add(() => {
-      this.leave().catch(ignore);
+      this.leave().catch(noop);
     });
     // A service that gives up makes its words final; the next one hears all of that audio again.
     const heard$ = stt.transcripts$.pipe(filter(() => this.#phase === 'up'));
@@ -169,7 +167,7 @@ class Session implements Line {
   }
 
   #listen<T>(source$: Observable<T>, next: (value: T) => void): void {
-    feed(source$, this.#subscriber, { next, complete: ignore });
+    feed(source$, this.#subscriber, { next, complete: noop });
   }
 
   #fail(problem: string): void {
