@@ -34,9 +34,8 @@ export function repairHistory(
   const leading = firstTurn < 0 ? history : history.slice(0, firstTurn);
   const instructions = [systemPrompt ?? '', ...leading.map(({ content }) => content)].filter(isSaid);
 
-  const results = new Map(
-    history.flatMap((message) => (message.role === 'tool' ? [[message.toolCallId, message]] : [])),
-  );
+  const results = new Map<string, Message>();
+  for (const message of history) if (message.role === 'tool') results.set(message.toolCallId, message);
   const answered = new Set<string>();
   const messages: Message[] = [];
   for (const message of history.slice(leading.length)) {
