@@ -11,6 +11,8 @@ import type {
 /** One connection of a {@link FakeSockets}, seen from the service's side. */
 export class FakeSocket implements RawSocket {
   bufferedAmount: number = 0;
+  /** Whether the service reads all that is sent at once, instead of what the test has it {@link read}. */
+  readsAll: boolean = true;
   pings: number = 0;
   /** The code of the closing handshake that our side began. */
   closeCode: number | undefined;
@@ -46,6 +48,12 @@ export class FakeSocket implements RawSocket {
 
   send(data: SocketData): void {
     this.sent.push(data);
+    if (!this.readsAll) this.bufferedAmount += data.length;
+  }
+
+  /** Has the service read some of what is buffered. */
+  read(bytes: number): void {
+    this.bufferedAmount = Math.max(0, this.bufferedAmount - bytes);
   }
 
   together(send: () => void): void {

@@ -641,9 +641,27 @@ describe('ReconnectingSocket: a peer that stops reading (F9), and bounds', () =>
     session.send(audio(1));
     for (let second = 0; second < 20; second++) {
       await clock.advance(1_000);
-      sockets.last.bufferedAmount -= 10;
+      sockets.last.read(10);
     }
     expect(events.at(-1)).toEqual({ type: 'connected' });
+  });
+
+  it('F9: a slow reader whose buffer is filled again each time is not lost until it stops', async () => {
+    const { session, sockets, clock, events } = await connected({ maxBufferedBytes: 4 });
+    const socket = sockets.last;
+    socket.readsAll = false;
+    for (let each = 0; each < 50; each++) session.send(audio(each));
+    for (let second = 1; second <= 20; second++) {
+      await clock.advance(1_000);
+      socket.read(2);
+      socket.pong();
+    }
+    await clock.advance(4_900);
+    expect(events.at(-1)).toEqual({ type: 'connected' });
+    expect(socket.bytes).toEqual(Array.from({ length: 44 }, (_, each) => each));
+    await clock.advance(200);
+    const error = { message: 'TestSTT: the service read nothing for 5000 ms' };
+    expect(events.at(-1)).toMatchObject({ type: 'reconnecting', error });
   });
 
   it('sends a message that is longer than the whole buffer', async () => {

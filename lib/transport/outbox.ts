@@ -1,7 +1,6 @@
 import {
   asyncScheduler,
   defer,
-  distinctUntilChanged,
   exhaustMap,
   ignoreElements,
   interval,
@@ -76,12 +75,22 @@ export class Outbox {
 
   #sending(socket: RawSocket): Observable<never> {
     const { stallTimeoutMs = 5_000, scheduler = asyncScheduler, stalled } = this.#options;
+    let unread = socket.bufferedAmount;
     return interval(drainMs, scheduler).pipe(
-      map(() => this.drainInto(socket)),
-      takeWhile((waiting) => waiting > 0),
-      map(() => socket.bufferedAmount),
-      distinctUntilChanged((least, buffered) => buffered >= least),
-      stallTimeout({ idleMs: stallTimeoutMs, scheduler, error: () => stalled(stallTimeoutMs) }),
+      map(() => {
+        // Before more is sent: that fills the buffer again.
+        const hasRead = socket.bufferedAmount < unread;
+        const waiting = this.drainInto(socket);
+        unread = socket.bufferedAmount;
+        return { hasRead, waiting };
+      }),
+      takeWhile(({ waiting }) => waiting > 0),
+      stallTimeout({
+        idleMs: stallTimeoutMs,
+        isProgress: ({ hasRead }) => hasRead,
+        scheduler,
+        error: () => stalled(stallTimeoutMs),
+      }),
       ignoreElements(),
     );
   }
