@@ -1,18 +1,7 @@
 import { asyncScheduler, map, Observable, throwError, type SchedulerLike } from 'rxjs';
 import { VoiceError, type VoiceErrorCode } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
-
-/** Response headers; names in lower case. */
-export type HttpHeaders = Readonly<Record<string, string>>;
-
-/** The response to an accepted request. */
-export interface HttpResponse {
-  readonly provider: string;
-  readonly status: number;
-  readonly headers: HttpHeaders;
-  /** The body as it arrives, for one subscriber; unsubscribing closes the connection. */
-  readonly body$: Observable<Uint8Array<ArrayBuffer>>;
-}
+import type { HttpHeaders, HttpResponse } from './http-exchange.ts';
 
 /** A service's error response, for {@link HttpErrorOf}. */
 export interface HttpFailure {

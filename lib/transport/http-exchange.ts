@@ -1,4 +1,16 @@
-import type { HttpResponse } from './http-error.ts';
+import type { Observable } from 'rxjs';
+
+/** Response headers; names in lower case. */
+export type HttpHeaders = Readonly<Record<string, string>>;
+
+/** The response to an accepted request. */
+export interface HttpResponse {
+  readonly provider: string;
+  readonly status: number;
+  readonly headers: HttpHeaders;
+  /** The body as it arrives, for one subscriber; unsubscribing closes the connection. */
+  readonly body$: Observable<Uint8Array<ArrayBuffer>>;
+}
 
 /** One exchange as performed by the runtime's adapter (`#http`). */
 export interface HttpExchange {

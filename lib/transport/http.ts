@@ -17,15 +17,16 @@ import { messageOf, VoiceError, type VoiceErrorOptions } from '../core/errors.ts
 import type { Logger } from '../core/logger.ts';
 import { redactUrl } from '../core/redact-url.ts';
 import { redact as redactText } from '../core/redact.ts';
-import type { HttpExchange, HttpExchangeEvent } from './http-exchange.ts';
-import { exchangeBy } from './http-fetch.ts';
-import { statusError, type HttpErrorOf, type HttpResponse } from './http-error.ts';
-
-export type { HttpHeaders, HttpResponse } from './http-error.ts';
 import { isRecoverable, type BackoffOptions } from '../stream/backoff.ts';
 import { feed } from '../stream/feed.ts';
 import { filterMap } from '../stream/filter-map.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
+import { statusError, type HttpErrorOf } from './http-error.ts';
+import type { HttpExchange, HttpExchangeEvent, HttpResponse } from './http-exchange.ts';
+import { exchangeBy } from './http-fetch.ts';
+
+export { keepConnections, warmConnection } from '#http';
+export type { HttpHeaders, HttpResponse } from './http-exchange.ts';
 
 /** Longest waits of a request, in milliseconds. */
 export interface HttpTimeouts {
@@ -51,8 +52,6 @@ export const requestRetries: BackoffOptions & { readonly maxTries: number; reado
 
 /** Request headers; `undefined` omits one. */
 export type HttpRequestHeaders = Readonly<Record<string, string | undefined>>;
-
-export { keepConnections, warmConnection } from '#http';
 
 /** Options of {@link httpRequest}. */
 export interface HttpRequest {

@@ -1,4 +1,4 @@
-import type { HttpHeaders } from './http-error.ts';
+import type { HttpHeaders } from './http-exchange.ts';
 
 /** Whether a response's body is server-sent events, according to its headers. */
 export function isEventStream(headers: HttpHeaders): boolean {
