@@ -1,4 +1,4 @@
-import { from, Subject, type Observable } from 'rxjs';
+import { from, Subject, tap, type Observable } from 'rxjs';
 import { VoiceError } from '../../lib/core/errors.ts';
 import { isEventStream, mediaType } from '../../lib/transport/media-type.ts';
 import { sse, type ServerSentEvent } from '../../lib/transport/sse.ts';
@@ -124,6 +124,13 @@ describe('sse', () => {
     const lines = Array.from({ length: 11 }, () => encode('data: 123456789\n'));
     expect(read(from(lines), 100).end).toMatchObject({ code: 'overflow' });
     expect(read(from(lines.slice(0, 9)), 100).end).toBe('complete');
+  });
+
+  it('reads no further once it has failed, even of a body that is all there', () => {
+    let pieces = 0;
+    const body$ = from(Array.from({ length: 10 }, () => encode('data: 123456789\n')));
+    expect(read(body$.pipe(tap(() => (pieces += 1))), 50).end).toMatchObject({ code: 'overflow' });
+    expect(pieces).toBe(6);
   });
 
   it('takes any number of short events', () => {

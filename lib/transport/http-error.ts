@@ -1,6 +1,7 @@
 import { asyncScheduler, map, Observable, throwError, type SchedulerLike } from 'rxjs';
 import { VoiceError, type VoiceErrorCode } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
+import { feed } from '../stream/feed.ts';
 import type { HttpHeaders, HttpResponse } from './http-exchange.ts';
 
 /** A service's error response, for {@link HttpErrorOf}. */
@@ -177,7 +178,7 @@ export function textOf(body$: HttpResponse['body$']): Observable<string> {
       subscriber.next(text + decoder.decode());
       subscriber.complete();
     };
-    return body$.subscribe({
+    feed(body$, subscriber, {
       next: (bytes) => {
         text += decoder.decode(bytes.subarray(0, bodyLimit - text.length), { stream: true });
         if (text.length >= bodyLimit) finish();

@@ -1,6 +1,7 @@
 import { createParser } from 'eventsource-parser';
 import { Observable, type OperatorFunction } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
+import { feed } from '../stream/feed.ts';
 
 /** A server-sent event. */
 export interface ServerSentEvent {
@@ -35,13 +36,11 @@ export function sse({ provider, maxLength = 1_048_576 }: SseOptions): OperatorFu
         },
         maxBufferSize: maxLength,
       });
-      return bytes$.subscribe({
-        // A failed parser throws when fed.
-        next: (bytes) => subscriber.closed || parser.feed(decoder.decode(bytes, { stream: true })),
-        error: (error: unknown) => subscriber.error(error),
+      feed(bytes$, subscriber, {
+        next: (bytes) => parser.feed(decoder.decode(bytes, { stream: true })),
         complete: () => {
           // The parser emits an event only after its blank line.
-          if (!subscriber.closed) parser.feed(`${decoder.decode()}\n\n`);
+          parser.feed(`${decoder.decode()}\n\n`);
           subscriber.complete();
         },
       });
