@@ -19,7 +19,7 @@ import { verifyPhoneSocketBSignature } from '../../lib/providers/platform/phone-
 import { verifyPhoneStreamASignature } from '../../lib/providers/platform/phone-stream-a-signature.ts';
 import { readUsp } from '../../lib/providers/stt/kappa-stt-messages.ts';
 import { marksIn } from '../../lib/providers/tts/words/speech-marks.ts';
-import { crc32, decodeEventStream, encodeEventStream } from '../../lib/transport/event-stream.ts';
+import { crc32, decodeEventStream, encodeEventStream } from '../../lib/transport/aws-event-stream.ts';
 import { jsonObjects } from '../../lib/transport/json-objects.ts';
 import { statusError } from '../../lib/transport/http-error.ts';
 import { sse } from '../../lib/transport/sse.ts';

@@ -4,7 +4,7 @@ import { EventStreamCodec } from '@smithy/eventstream-codec';
 import { SignatureV4 } from '@smithy/signature-v4';
 import fc from 'fast-check';
 import { presignUrl, signRequest, type AwsSigning } from '../../lib/transport/aws-signature.ts';
-import { crc32, decodeEventStream, encodeEventStream } from '../../lib/transport/event-stream.ts';
+import { crc32, decodeEventStream, encodeEventStream } from '../../lib/transport/aws-event-stream.ts';
 
 const utf8 = new TextEncoder();
 const text = new TextDecoder();

@@ -1,6 +1,6 @@
 import { from, Subject, tap, type Observable } from 'rxjs';
 import { VoiceError } from '../../lib/core/errors.ts';
-import { isEventStream, mediaType } from '../../lib/transport/media-type.ts';
+import { isServerSentEvents, mediaType } from '../../lib/transport/media-type.ts';
 import { sse, type ServerSentEvent } from '../../lib/transport/sse.ts';
 
 const provider = 'TestLLM';
@@ -162,9 +162,9 @@ describe('sse', () => {
   });
 
   it('knows an event stream by its type', () => {
-    expect(isEventStream({ 'content-type': 'Text/Event-Stream; charset=utf-8' })).toBe(true);
-    expect(isEventStream({ 'content-type': 'text/html' })).toBe(false);
-    expect(isEventStream({})).toBe(false);
+    expect(isServerSentEvents({ 'content-type': 'Text/Event-Stream; charset=utf-8' })).toBe(true);
+    expect(isServerSentEvents({ 'content-type': 'text/html' })).toBe(false);
+    expect(isServerSentEvents({})).toBe(false);
     expect(mediaType({ 'content-type': ' application/json ;x=y' })).toBe('application/json');
     expect(mediaType({})).toBe('');
   });

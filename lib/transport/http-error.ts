@@ -33,8 +33,8 @@ export interface HttpErrorFacts {
 /** Interprets a vendor's error responses where they mean more than their status. */
 export type HttpErrorOf = (failure: HttpFailure) => HttpErrorFacts | undefined;
 
-/** What {@link refusal} needs besides the response. */
-export interface RefusalContext {
+/** What {@link responseError} needs besides the response. */
+export interface ResponseErrorContext {
   readonly provider: string;
   readonly redact: (text: string) => string;
   /** Receives the service's own message, at level debug. */
@@ -47,19 +47,19 @@ export interface RefusalContext {
 }
 
 /** What {@link statusError} needs besides the response. */
-export interface StatusErrorContext extends Omit<RefusalContext, 'provider'> {
+export interface StatusErrorContext extends Omit<ResponseErrorContext, 'provider'> {
   readonly url: URL;
 }
 
 /**
- * Fails with the meaning of a non-2xx response; see {@link refusal}. Reads its body first, as far as it arrives.
+ * Fails with the meaning of a non-2xx response; see {@link responseError}. Reads its body first, as far as it arrives.
  */
 export function statusError(response: HttpResponse, context: StatusErrorContext): Observable<never> {
   const { provider, status, headers } = response;
   if (status === 0 || (status >= 300 && status < 400)) return throwError(() => redirectError(response, context.url));
-  return textOf(response.body$).pipe(
+  return errorBody(response.body$).pipe(
     map((text): never => {
-      throw refusal({ status, headers, text }, { ...context, provider });
+      throw responseError({ status, headers, text }, { ...context, provider });
     }),
   );
 }
@@ -68,9 +68,9 @@ export function statusError(response: HttpResponse, context: StatusErrorContext)
  * Converts a service's error response, by its status, headers and the body's usual fields. The service's own message
  * may quote the user: it becomes the error's `cause` and a debug log entry, never part of the message.
  */
-export function refusal(
+export function responseError(
   { status, headers = {}, text }: Pick<HttpFailure, 'text'> & Partial<Pick<HttpFailure, 'status' | 'headers'>>,
-  { provider, redact, logger, scheduler = asyncScheduler, errorOf, requestId }: RefusalContext,
+  { provider, redact, logger, scheduler = asyncScheduler, errorOf, requestId }: ResponseErrorContext,
 ): VoiceError {
   const json = parseJson(text);
   const usual = { reason: find(json, words, isWord), message: sentenceOf(json, text) };
@@ -170,7 +170,7 @@ function redirectError({ provider, status, headers }: HttpResponse, url: URL): V
 const bodyLimit = 64 * 1024;
 
 /** The text of an error response, cut at 64 KiB, at an error, or when it stalls. */
-export function textOf(body$: HttpResponse['body$']): Observable<string> {
+export function errorBody(body$: HttpResponse['body$']): Observable<string> {
   return new Observable((subscriber) => {
     const decoder = new TextDecoder();
     let text = '';

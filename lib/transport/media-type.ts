@@ -1,7 +1,7 @@
 import type { HttpHeaders } from './http-exchange.ts';
 
 /** Whether a response's body is server-sent events, according to its headers. */
-export function isEventStream(headers: HttpHeaders): boolean {
+export function isServerSentEvents(headers: HttpHeaders): boolean {
   return mediaType(headers) === 'text/event-stream';
 }
 

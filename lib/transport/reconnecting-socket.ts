@@ -46,7 +46,7 @@ export type {
 const drainMs = 20;
 
 /** A service that accepts a connection but rejects its credential within this time has not really accepted it. */
-const refusalMs = 5_000;
+const lateRefusalMs = 5_000;
 
 /** Close codes that answer a farewell: done, going away, none given. */
 const answers: ReadonlySet<number> = new Set([1000, 1001, 1005]);
@@ -265,7 +265,7 @@ export class ReconnectingSocket {
 
     /** Whether a new credential may succeed where one was rejected. */
     const renews = (error: VoiceError): boolean => {
-      const isFresh = refused === undefined || (readyAt !== undefined && now() - readyAt >= refusalMs);
+      const isFresh = refused === undefined || (readyAt !== undefined && now() - readyAt >= lateRefusalMs);
       readyAt = undefined;
       return this.#options.renewsCredential === true && isRefusedCredential(error) && isFresh;
     };

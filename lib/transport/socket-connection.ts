@@ -201,7 +201,7 @@ export function connectOnce(
           fail(stallError(effect, url, options));
           break;
         case 'refused':
-          subscriber.add(refusal(effect.refusal, url, options).subscribe({ error: fail }));
+          subscriber.add(failUpgrade(effect.refusal, url, options).subscribe({ error: fail }));
           break;
         case 'closed': {
           const error = context.isExpected(effect.close) ? undefined : closeError(effect, url, options);
@@ -259,7 +259,7 @@ function stallError(
 }
 
 /** Fails with the meaning of an HTTP response in place of the upgrade. */
-function refusal(refusal: SocketRefusal, url: Address, options: ReconnectingSocketOptions): Observable<never> {
+function failUpgrade(refusal: SocketRefusal, url: Address, options: ReconnectingSocketOptions): Observable<never> {
   const { status } = refusal;
   const { provider, scheduler, logger, redact = redactText, errorOf } = options;
   if (status < 300) {

@@ -18,9 +18,9 @@ import {
 /** Longest wait for the peer to complete a closing handshake after a protocol violation. */
 const violationGraceMs = 200;
 
-/** Limit on what is read of a rejection's body. */
+/** Limits on what is read of a rejection's body, and on the wait for it. */
 const refusalBytes = 16 * 1024;
-const refusalMs = 500;
+const refusalBodyMs = 500;
 
 /** The `ws` package's WebSocket, loaded on the first connection. */
 export const openSocket: RawSocketFactory = (request, limits, handler): RawSocket => {
@@ -117,13 +117,13 @@ class NodeSocket implements RawSocket {
       if (!this.#isOver) handler.opened();
     });
     socket.on('message', (data, isBinary) => {
-      if (!this.#isOver) handler.message(isBinary ? bytesOf(data) : textOf(data));
+      if (!this.#isOver) handler.message(isBinary ? bytesOf(data) : messageText(data));
     });
     socket.on('pong', () => {
       if (!this.#isOver) handler.alive();
     });
     socket.on('unexpected-response', (_request, response) => {
-      readRefusal(response, (refusal) => {
+      collectRefusal(response, (refusal) => {
         if (!this.#isOver) handler.refused(refusal);
         this.end(1006, '');
         socket.terminate();
@@ -219,7 +219,7 @@ function options(
   };
 }
 
-function textOf(data: RawData): string {
+function messageText(data: RawData): string {
   return Array.isArray(data) || data instanceof ArrayBuffer ? '' : data.toString();
 }
 
@@ -247,7 +247,7 @@ function headersOf(response: IncomingMessage): Record<string, string> {
   return headers;
 }
 
-function readRefusal(response: IncomingMessage, then: (refusal: SocketRefusal) => void): void {
+function collectRefusal(response: IncomingMessage, then: (refusal: SocketRefusal) => void): void {
   const parts: Uint8Array[] = [];
   let length = 0;
   let done = false;
@@ -264,7 +264,7 @@ function readRefusal(response: IncomingMessage, then: (refusal: SocketRefusal) =
     then({ status: response.statusCode ?? 0, headers: headersOf(response), body });
   };
   // The status matters more than the rest of the explanation.
-  const late = setTimeout(finish, refusalMs);
+  const late = setTimeout(finish, refusalBodyMs);
   response.on('data', (part: Uint8Array) => {
     parts.push(part);
     length += part.length;

@@ -1,5 +1,5 @@
 import { asyncScheduler, catchError, EMPTY, filter, map, of, switchMap, take, timeout, type Observable } from 'rxjs';
-import { statusError, textOf, type StatusErrorContext } from './http-error.ts';
+import { errorBody, statusError, type StatusErrorContext } from './http-error.ts';
 import { exchangeBy } from './http-fetch.ts';
 import { readRefusal, refusalType } from './refusal-question.ts';
 
@@ -29,7 +29,7 @@ export function failAsTold(
   const withCookies: typeof fetch = (to, init) => send(to, { ...init, credentials: 'include' });
   return exchangeBy(withCookies)({ url, method: 'GET', headers: { accept: refusalType }, body: undefined }).pipe(
     filter((event) => event.type === 'response'),
-    switchMap(({ headers, body$ }) => (headers['content-type'] === refusalType ? textOf(body$) : of(''))),
+    switchMap(({ headers, body$ }) => (headers['content-type'] === refusalType ? errorBody(body$) : of(''))),
     // Whatever else answers may never end.
     take(1),
     timeout({ first: answerMs, scheduler: context.scheduler ?? asyncScheduler }),

@@ -1,7 +1,7 @@
 /** Slow: each case signs an address and speaks over a real socket. */
 import { readFileSync } from 'node:fs';
 import { LambdaSTT, type LambdaSTTConfig } from '../../../lib/providers/stt/lambda-stt.ts';
-import { decodeEventStream, encodeEventStream } from '../../../lib/transport/event-stream.ts';
+import { decodeEventStream, encodeEventStream } from '../../../lib/transport/aws-event-stream.ts';
 import { until } from '../../transport/http-fixture.ts';
 import { clocked, failure, faked, mono16k, record, settle, tape } from './stt-fixture.ts';
 import { replay, type Written } from './transcript.ts';

@@ -10,7 +10,7 @@ import { KappaSTT } from '../../../lib/providers/stt/kappa-stt.ts';
 import { LambdaSTT } from '../../../lib/providers/stt/lambda-stt.ts';
 import { ThetaRealtimeSTT } from '../../../lib/providers/stt/theta-realtime-stt.ts';
 import type { SocketData } from '../../../lib/transport/reconnecting-socket.ts';
-import { encodeEventStream } from '../../../lib/transport/event-stream.ts';
+import { encodeEventStream } from '../../../lib/transport/aws-event-stream.ts';
 import { frame, generator, mutate } from '../../conformance/mutations.ts';
 import { ZetaSTT } from '../../../lib/providers/stt/zeta-stt.ts';
 import { serve, until, type Site } from '../../transport/http-fixture.ts';

@@ -9,7 +9,7 @@ import { redact } from '../../core/redact.ts';
 import type { ConnectionEvent, LLMProvider } from '../../core/roles.ts';
 import { fromStream } from '../../stream/bridge.ts';
 import { retryBackoff } from '../../stream/retry-backoff.ts';
-import { refusal, requestIdOf } from '../../transport/http-error.ts';
+import { requestIdOf, responseError } from '../../transport/http-error.ts';
 import { requestRetries } from '../../transport/http.ts';
 import { modelErrorOf } from './model-errors.ts';
 import { callOptions, extrasOf } from './language-model-prompt.ts';
@@ -236,7 +236,7 @@ class LanguageModel extends TextSource<LanguageModelConfig> {
     const headers = Object.entries(asObject(responseHeaders) ?? {}).map(
       ([header, value]) => [header.toLowerCase(), String(value)] as const,
     );
-    return refusal(
+    return responseError(
       { ...(status !== undefined && { status }), headers: Object.fromEntries(headers), text },
       { provider: this.name, redact, logger: this.logger, errorOf: modelErrorOf },
     );

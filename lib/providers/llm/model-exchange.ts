@@ -18,7 +18,7 @@ import type { TransportOptions } from '../../core/remote-provider.ts';
 import type { ConnectionEvent } from '../../core/roles.ts';
 import { retryBackoff } from '../../stream/retry-backoff.ts';
 import { stallTimeout } from '../../stream/stall-timeout.ts';
-import { refusal, requestIdOf } from '../../transport/http-error.ts';
+import { requestIdOf, responseError } from '../../transport/http-error.ts';
 import {
   httpRequest,
   type HttpResponse,
@@ -28,7 +28,7 @@ import {
   requestRetries,
   warmConnection,
 } from '../../transport/http.ts';
-import { isEventStream, mediaType } from '../../transport/media-type.ts';
+import { isServerSentEvents, mediaType } from '../../transport/media-type.ts';
 import { type ServerSentEvent, sse } from '../../transport/sse.ts';
 import type { LLMConfig } from './llm-config.ts';
 import { modelErrorOf } from './model-errors.ts';
@@ -176,7 +176,7 @@ export class ModelExchange<C extends LLMConfig> {
         map((json) => ended(readWhole(start, json, context))),
       );
     }
-    if (type !== '' && !isEventStream(response.headers)) {
+    if (type !== '' && !isServerSentEvents(response.headers)) {
       const message = `expected an event stream, got ${type}: is the address right?`;
       return throwError(() => this.#host.error(message, { code: 'protocol', status: response.status }));
     }
@@ -206,7 +206,9 @@ export class ModelExchange<C extends LLMConfig> {
               this.#host.warnOnce(`skipped an unreadable event from the service`);
               break;
             case 'refused':
-              subscriber.error(refusal(effect, { ...this.#host.transport(), ...answered, errorOf: modelErrorOf }));
+              subscriber.error(
+                responseError(effect, { ...this.#host.transport(), ...answered, errorOf: modelErrorOf }),
+              );
               break;
             case 'token':
               this.#host.token(effect.text);

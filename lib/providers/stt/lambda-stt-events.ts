@@ -1,6 +1,6 @@
 import { asString, type WireObject } from '../../core/guard.ts';
 import { parseJsonObject } from '../../core/parse-json.ts';
-import { decodeEventStream, encodeEventStream, type EventStreamValue } from '../../transport/event-stream.ts';
+import { decodeEventStream, encodeEventStream, type EventStreamValue } from '../../transport/aws-event-stream.ts';
 import type { SocketData } from '../../transport/reconnecting-socket.ts';
 import type { Failure, Failures } from './stt-wire.ts';
 

@@ -1,4 +1,4 @@
-import { refusal } from '../../transport/http-error.ts';
+import { responseError } from '../../transport/http-error.ts';
 import type { TTSConfig, VoiceErrors, VoiceHost, WireErrors } from './voice-service.ts';
 
 /** A provider whose error responses mean what a wire says, which may be loaded late. */
@@ -14,6 +14,6 @@ export function withErrorsOf<C extends TTSConfig>(wire: VoiceErrors<C>, host: Vo
 export function wireErrors<C extends TTSConfig>({ error, transport }: VoiceHost<C>): WireErrors {
   return {
     error,
-    refusal: (message, facts) => refusal({ ...facts, text: JSON.stringify(message) }, transport()),
+    refusal: (message, facts) => responseError({ ...facts, text: JSON.stringify(message) }, transport()),
   };
 }

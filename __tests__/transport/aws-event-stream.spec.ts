@@ -5,7 +5,7 @@ import {
   decodeEventStream,
   encodeEventStream,
   type EventStreamValue,
-} from '../../lib/transport/event-stream.ts';
+} from '../../lib/transport/aws-event-stream.ts';
 
 interface VectorHeader {
   readonly name: string;

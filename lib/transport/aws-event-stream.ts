@@ -10,7 +10,7 @@ export type EventStreamValue =
   | { readonly type: 'binary'; readonly value: Uint8Array<ArrayBuffer> }
   | { readonly type: 'string' | 'uuid'; readonly value: string };
 
-/** A message of an event stream. */
+/** A message of AWS's event stream. */
 export interface EventStreamMessage {
   readonly headers: ReadonlyMap<string, EventStreamValue>;
   readonly payload: Uint8Array<ArrayBuffer>;
