@@ -6,7 +6,7 @@ import type { HttpHeaders, HttpResponse } from './http-exchange.ts';
 
 /** A service's error response, for {@link HttpErrorOf}. */
 export interface HttpFailure {
-  /** `undefined` for an error in mid-stream. */
+  /** `undefined` for an error sent mid-stream. */
   readonly status: number | undefined;
   readonly headers: HttpHeaders;
   /** The body, up to 64 KiB. */

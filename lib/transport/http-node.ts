@@ -140,7 +140,7 @@ function perform(
   else request.on('socket', onSocket);
   request.on('response', (response) => {
     isAnswered = true;
-    // Of a response that is not complete, Node would make an error, with its stack, for nobody.
+    // Otherwise Node builds an error, stack included, for an unfinished response that nobody reads.
     subscriber.add(() => {
       response.complete = true;
     });

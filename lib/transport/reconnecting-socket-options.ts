@@ -76,7 +76,10 @@ export interface ReconnectingSocketOptions {
   readonly logger?: Logger | undefined;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike | undefined;
-  /** Whether it leads to the application's proxy, which may tell why it refuses where the runtime does not. */
+  /**
+   * Whether the connection goes through the application's proxy, which can say why it refused an upgrade where the runtime
+   * cannot.
+   */
   readonly isProxied?: boolean | undefined;
   /** The application's own `fetch`, to ask the proxy. Default: the runtime's. */
   readonly fetch?: typeof globalThis.fetch | undefined;

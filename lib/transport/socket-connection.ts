@@ -70,7 +70,10 @@ type SocketRules = Pick<ReconnectingSocketOptions, 'opensAfter' | 'isReady' | 'k
 
 const ended: SocketPhase = { type: 'ended', until: Infinity };
 
-/** A keep-alive that is so late, in milliseconds, was not: the machine slept. Timers of hidden pages fire each minute. */
+/**
+ * A keep-alive later than this, in milliseconds, means that the machine slept. Hidden pages may run timers only once a
+ * minute.
+ */
 const longestNapMs = 90_000;
 
 const keepAliveMs = ({ keepAlive }: SocketRules): number => keepAlive?.intervalMs ?? 8_000;
@@ -143,7 +146,7 @@ function advance(rules: SocketRules, phase: Connected, opens: boolean, readies: 
 function alive(rules: SocketRules, phase: Connected, at: number): Connected {
   if (!phase.isReady) return phase;
   const until = phase.socket.ping ? at + 3 * keepAliveMs(rules) : Infinity;
-  // Whoever is heard after a sleep is there.
+  // A message after a sleep proves that the connection survived it.
   const keepAliveAt = Math.max(phase.keepAliveAt, at - keepAliveMs(rules));
   // Every message comes by here: a literal costs less than a spread.
   const { type, socket, hasOpening, isReady } = phase;
@@ -251,7 +254,7 @@ function stallError(
   const { connectTimeoutMs = 10_000 } = options;
   const message =
     sleptMs !== undefined
-      ? `this machine slept for ${Math.round(sleptMs / 1000)} s, and the service has heard nothing of it`
+      ? `this machine slept for ${Math.round(sleptMs / 1000)} s and sent no keep-alive`
       : wasReady
         ? `the service did not answer two keep-alives in a row, ${keepAliveMs(options)} ms apart`
         : `${nameOf(url)} was not ready within ${connectTimeoutMs} ms`;
