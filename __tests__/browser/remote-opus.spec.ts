@@ -2,7 +2,7 @@
 import OpusScript from 'opusscript';
 import type { Page } from 'playwright-core';
 import { int16Bytes } from 'rxvoice/audio';
-import { encodeFrame, encodePageWire } from '../../lib/transport/page-wire.ts';
+import { encodeAudioMessage, encodePageWire } from '../../lib/transport/page-wire.ts';
 import { lagOf, likeness, sweep } from '../providers/platform/sweep.ts';
 import { TestBrowser } from './support/browser.ts';
 
@@ -42,7 +42,9 @@ function packets(id: number, samples: Int16Array<ArrayBuffer>, from = 0): number
   const all = Array.from({ length: Math.ceil((samples.length + 312) / 960) }, (_, index) => {
     const frame = new Int16Array(960);
     frame.set(samples.slice(index * 960, (index + 1) * 960));
-    return [...encodeFrame([id, from + index * 960], codec.encode(int16Bytes(frame) as Buffer<ArrayBuffer>, 960))];
+    return [
+      ...encodeAudioMessage([id, from + index * 960], codec.encode(int16Bytes(frame) as Buffer<ArrayBuffer>, 960)),
+    ];
   });
   codec.delete();
   return all;
@@ -199,7 +201,7 @@ describe('A page that talks Opus', () => {
         welcome(),
         begin(1),
         ...packets(1, said).slice(0, 20),
-        [...encodeFrame([1, 19_200], Uint8Array.of(0x7b, 0x41, 200, 1))],
+        [...encodeAudioMessage([1, 19_200], Uint8Array.of(0x7b, 0x41, 200, 1))],
       ],
       [...[welcome({ resumed: true }), begin(1, 9600), ...packets(1, said.slice(9600), 9600), end(1, said.length)]],
     ]);
@@ -228,7 +230,7 @@ describe('A page that talks Opus', () => {
     ]);
     const codec = new OpusScript(16_000, 1, OpusScript.Application.AUDIO);
     const heard = binary(sent[0]).flatMap((bytes, index) => {
-      expect(bytes.slice(0, 4)).toEqual([...encodeFrame([index * 320], new Uint8Array(0))]);
+      expect(bytes.slice(0, 4)).toEqual([...encodeAudioMessage([index * 320], new Uint8Array(0))]);
       const decoded = codec.decode(Buffer.from(bytes.slice(4)));
       return [...new Int16Array(new Uint8Array(decoded).buffer)];
     });

@@ -8,10 +8,10 @@ import {
   type CallInput,
 } from '../../lib/remote/call-fold.ts';
 import {
-  encodeFrame,
+  encodeAudioMessage,
   encodePageWire,
-  opusDelay,
-  opusFrame,
+  opusDelayFrames,
+  opusPacketFrames,
   opusRate,
   type ServerMessage,
 } from '../../lib/transport/page-wire.ts';
@@ -115,7 +115,7 @@ class World {
         this.commands.push(message);
       } else {
         const at = new DataView(data.buffer, data.byteOffset).getUint32(0, true);
-        const frames = this.isOpus ? opusFrame(rate) : (data.length - 4) / 2;
+        const frames = this.isOpus ? opusPacketFrames(rate) : (data.length - 4) / 2;
         if (at > this.micAt) this.gaps += 1;
         this.micAt = Math.max(this.micAt, at + frames);
       }
@@ -125,7 +125,7 @@ class World {
   audio(play: number, at: number, frames: number): CallEffect[] {
     const samples = Int16Array.from({ length: frames }, (_, index) => at + index);
     const bytes = this.isOpus ? new Uint8Array([7]) : new Uint8Array(samples.buffer);
-    return this.take({ type: 'received', data: encodeFrame([play, at], bytes).buffer });
+    return this.take({ type: 'received', data: encodeAudioMessage([play, at], bytes).buffer });
   }
 }
 
@@ -196,7 +196,7 @@ describe('a page’s call', () => {
     const command = world.take({ type: 'command', command: { type: 'interrupt' } });
     expect(typesOf(command)).toEqual([]);
     expect(world.take({ type: 'encoded', packet: new Uint8Array([1]) })).toEqual([
-      { type: 'send', data: encodeFrame([0], new Uint8Array([1])) },
+      { type: 'send', data: encodeAudioMessage([0], new Uint8Array([1])) },
       { type: 'send', data: encodePageWire({ type: 'interrupt', seq: 1 }) },
     ]);
   });
@@ -213,7 +213,7 @@ describe('a page’s call', () => {
     world.connect();
     world.capture();
     expect(world.take({ type: 'encoded', packet: new Uint8Array([2]) })).toEqual([
-      { type: 'send', data: encodeFrame([captured], new Uint8Array([2])) },
+      { type: 'send', data: encodeAudioMessage([captured], new Uint8Array([2])) },
     ]);
   });
 
@@ -270,7 +270,7 @@ describe('a page’s call', () => {
     // Not the one that is expected next.
     expect(typesOf(world.audio(1, 0, 960))).toEqual([]);
     const [push] = world.take({ type: 'decoded', samples: new Int16Array(960) });
-    expect(push?.type === 'push' && push.samples.length).toBe(960 - opusDelay(opusRate));
+    expect(push?.type === 'push' && push.samples.length).toBe(960 - opusDelayFrames(opusRate));
   });
 
   it('ends when a server sends more than a minute ahead of what is heard', () => {

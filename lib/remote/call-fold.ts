@@ -3,19 +3,19 @@ import { VoiceError } from '../core/errors.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 import type { Step } from '../stream/fold.ts';
 import {
-  encodeFrame,
+  encodeAudioMessage,
   encodePageWire,
-  opusDelay,
-  opusFrame,
+  opusDelayFrames,
+  opusPacketFrames,
   opusRate,
   type PageCommand,
   type PageMessage,
-  type PlayFrame,
+  type PlayAudio,
   type ServerMessage,
 } from '../transport/page-wire.ts';
 import { due, encodedAt, encodedOnly, queued, unacknowledged, unsent, type Queue } from './outgoing.ts';
 import type { RemoteLink } from './remote-link.ts';
-import { parsePlayFrame, parseServerMessage } from './server-messages.ts';
+import { parsePlayAudio, parseServerMessage } from './server-messages.ts';
 
 type Bytes = Uint8Array<ArrayBuffer>;
 type Samples = Int16Array<ArrayBuffer>;
@@ -193,12 +193,12 @@ function hello(call: Call, context: CallContext): CallStep {
 
 function onBinary(call: Call, data: unknown, context: CallContext): CallStep {
   const isOpus = usesOpus(call, context);
-  const frame = data instanceof ArrayBuffer ? parsePlayFrame(new Uint8Array(data), isOpus) : undefined;
+  const audio = data instanceof ArrayBuffer ? parsePlayAudio(new Uint8Array(data), isOpus) : undefined;
   const { play } = call;
-  if (!call.isLinked || !play || frame?.play !== play.id) return [call];
+  if (!call.isLinked || !play || audio?.play !== play.id) return [call];
   return isOpus
-    ? decode(call, play, frame, context)
-    : hold(call, play, frame.at, new Int16Array(frame.data.buffer), context);
+    ? decode(call, play, audio, context)
+    : hold(call, play, audio.at, new Int16Array(audio.data.buffer), context);
 }
 
 function onText(call: Call, text: string, context: CallContext): CallStep {
@@ -247,7 +247,7 @@ function begin(call: Call, message: Extract<Message, { type: 'play' }>, context:
   const play: Play = known ? { ...known, endsAt: undefined } : started(id, from);
   const turn: CallEffect = known ? { type: paused ? 'pause' : 'resume' } : { type: 'begin', from, paused };
   // The decoder's first samples are those of its delay.
-  const opened = isOpus ? { ...play, next: from, decoded: from - opusDelay(opusRate) } : play;
+  const opened = isOpus ? { ...play, next: from, decoded: from - opusDelayFrames(opusRate) } : play;
   return [
     { ...call, play: opened },
     { type: 'volume', value: volume },
@@ -273,9 +273,9 @@ function order(call: Call, play: Play, message: Exclude<Extract<Message, { id: n
 }
 
 /** Decodes the packet that is expected next. */
-function decode(call: Call, play: Play, { at, data }: PlayFrame, context: CallContext): CallStep {
+function decode(call: Call, play: Play, { at, data }: PlayAudio, context: CallContext): CallStep {
   if (at !== play.next) return [call];
-  const next = play.next + opusFrame(opusRate);
+  const next = play.next + opusPacketFrames(opusRate);
   checkAhead(call, next, context);
   return [
     { ...call, play: { ...play, next } },
@@ -289,7 +289,7 @@ function onDecoded(call: Call, samples: Samples, context: CallContext): CallStep
   return hold(call, { ...play, decoded: play.decoded + samples.length }, play.decoded, samples, context);
 }
 
-/** Plays the part of a frame that is new, up to the end. */
+/** Plays the samples that are new, up to the end. */
 function hold(call: Call, play: Play, at: number, samples: Samples, context: CallContext): CallStep {
   const news =
     at > play.received ? samples.subarray(0, 0) : samples.subarray(play.received - at, (play.endsAt ?? Infinity) - at);
@@ -325,7 +325,7 @@ function onCaptured(call: Call, audio: Bytes, context: CallContext): CallStep {
   const end = call.micAt + audio.length / 2;
   const [next, ...effects] = usesOpus(call, context)
     ? encode(call, audio, context)
-    : put({ ...call, micAt: end }, [{ end, isAudio: true, data: encodeFrame([call.micAt], audio) }], context);
+    : put({ ...call, micAt: end }, [{ end, isAudio: true, data: encodeAudioMessage([call.micAt], audio) }], context);
   const [pinged, ...pings] = ping(next, context);
   return [pinged, ...effects, ...pings];
 }
@@ -333,7 +333,7 @@ function onCaptured(call: Call, audio: Bytes, context: CallContext): CallStep {
 /** Packets take their place in the queue before they are encoded: what is put later is sent later. */
 function encode(call: Call, audio: Bytes, context: CallContext): CallStep {
   const all = joinBytes([call.held, audio]);
-  const length = opusFrame(context.rate);
+  const length = opusPacketFrames(context.rate);
   const starts = Array.from({ length: Math.floor(all.length / (length * 2)) }, (_, index) => index * length);
   const micAt = call.micAt + starts.length * length;
   const [next, ...effects] = put(
@@ -353,8 +353,8 @@ function encode(call: Call, audio: Bytes, context: CallContext): CallStep {
 function onEncoded(call: Call, packet: Bytes, context: CallContext): CallStep {
   const [at, ...encoding] = call.encoding;
   if (at === undefined) return [call];
-  const end = at + opusFrame(context.rate);
-  const outgoing = encodedAt(call.outgoing, end, encodeFrame([at], packet));
+  const end = at + opusPacketFrames(context.rate);
+  const outgoing = encodedAt(call.outgoing, end, encodeAudioMessage([at], packet));
   return flush({ ...call, encoding, outgoing }, context);
 }
 

@@ -1,5 +1,5 @@
 import { int16View, toInt16 } from '../audio/samples.ts';
-import { opusBitrate, opusFrame, opusRate } from '../transport/page-wire.ts';
+import { opusBitrate, opusPacketFrames, opusRate } from '../transport/page-wire.ts';
 
 type Bytes = Uint8Array<ArrayBuffer>;
 type Failed = (cause: unknown) => void;
@@ -47,7 +47,12 @@ export async function openOpus(rate: number): Promise<PageOpus | undefined> {
       });
       encoder.configure(encoding);
       let timestamp = 0;
-      const layout = { format: 's16', sampleRate: rate, numberOfChannels: 1, numberOfFrames: opusFrame(rate) } as const;
+      const layout = {
+        format: 's16',
+        sampleRate: rate,
+        numberOfChannels: 1,
+        numberOfFrames: opusPacketFrames(rate),
+      } as const;
       return streamOf(encoder, (data) => {
         encoder.encode(new AudioData({ ...layout, timestamp, data: int16View(data) }));
         timestamp += 20_000;

@@ -13,12 +13,12 @@ export const opusRate = 48_000;
 export const opusBitrate = 48_000;
 
 /** Frames of a packet: 20 ms. */
-export function opusFrame(rate: number): number {
+export function opusPacketFrames(rate: number): number {
   return rate / 50;
 }
 
 /** How much later, in frames, a sample leaves the decoder than it entered the encoder: 6.5 ms with libopus. */
-export function opusDelay(rate: number): number {
+export function opusDelayFrames(rate: number): number {
   return (rate * 6.5) / 1000;
 }
 
@@ -117,14 +117,14 @@ export type ServerMessage<E = WireObject> =
   | { readonly type: 'event'; readonly seq: number; readonly event: E };
 
 /** Audio of the microphone, from a position on. */
-export interface MicFrame {
+export interface MicAudio {
   readonly at: number;
   /** linear16, or a packet of Opus. */
   readonly data: Uint8Array<ArrayBuffer>;
 }
 
 /** Audio of a play, from a position on. */
-export interface PlayFrame extends MicFrame {
+export interface PlayAudio extends MicAudio {
   readonly play: number;
 }
 
@@ -135,7 +135,7 @@ export function encodePageWire(message: PageMessage | ServerMessage<object>): st
 }
 
 /** A binary message: numbers of 32 bits, little-endian, then the samples or the packet. */
-export function encodeFrame(header: readonly number[], data: Uint8Array): Uint8Array<ArrayBuffer> {
+export function encodeAudioMessage(header: readonly number[], data: Uint8Array): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(header.length * 4 + data.length);
   const view = new DataView(bytes.buffer);
   header.forEach((value, index) => view.setUint32(index * 4, value, true));
@@ -151,17 +151,17 @@ export function headerOf(bytes: Uint8Array, length: number, isOpus: boolean): nu
 }
 
 /** A whole number that fits a header. */
-export function count(value: unknown): number | undefined {
+export function asCount(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < 2 ** 32 ? value : undefined;
 }
 
 /** A volume, 0 to 1. Default: 1. */
-export function factor(value: unknown): number {
+export function asVolume(value: unknown): number {
   return Math.min(1, Math.max(0, asNumber(value) ?? 1));
 }
 
 /** A session's id, or its token. */
-export function word(value: unknown): string | undefined {
+export function asToken(value: unknown): string | undefined {
   const text = asString(value);
   return text !== undefined && /^[\da-f]{32,64}$/.test(text) ? text : undefined;
 }

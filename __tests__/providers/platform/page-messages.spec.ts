@@ -1,6 +1,11 @@
-import { parseMicFrame, parsePageMessage } from '../../../lib/providers/platform/page-messages.ts';
-import { parsePlayFrame, parseServerMessage } from '../../../lib/remote/server-messages.ts';
-import { encodeFrame, encodePageWire, type PageMessage, type ServerMessage } from '../../../lib/transport/page-wire.ts';
+import { parseMicAudio, parsePageMessage } from '../../../lib/providers/platform/page-messages.ts';
+import { parsePlayAudio, parseServerMessage } from '../../../lib/remote/server-messages.ts';
+import {
+  encodeAudioMessage,
+  encodePageWire,
+  type PageMessage,
+  type ServerMessage,
+} from '../../../lib/transport/page-wire.ts';
 
 const id = '0123456789abcdef0123456789abcdef';
 const token = id + id;
@@ -62,8 +67,8 @@ describe("a page's messages", () => {
 
   it('audio has a position, and whole samples', () => {
     const data = new Uint8Array([1, 2, 3, 4]);
-    expect(parseMicFrame(encodeFrame([70_000], data))).toEqual({ at: 70_000, data });
-    for (const length of [0, 2, 3, 5]) expect(parseMicFrame(new Uint8Array(length))).toBeUndefined();
+    expect(parseMicAudio(encodeAudioMessage([70_000], data))).toEqual({ at: 70_000, data });
+    for (const length of [0, 2, 3, 5]) expect(parseMicAudio(new Uint8Array(length))).toBeUndefined();
   });
 });
 
@@ -117,7 +122,7 @@ describe("a server's messages", () => {
 
   it('audio has a play and a position, and whole samples', () => {
     const data = new Uint8Array([1, 2]);
-    expect(parsePlayFrame(encodeFrame([7, 480], data))).toEqual({ play: 7, at: 480, data });
-    for (const length of [0, 4, 6, 9]) expect(parsePlayFrame(new Uint8Array(length))).toBeUndefined();
+    expect(parsePlayAudio(encodeAudioMessage([7, 480], data))).toEqual({ play: 7, at: 480, data });
+    for (const length of [0, 4, 6, 9]) expect(parsePlayAudio(new Uint8Array(length))).toBeUndefined();
   });
 });

@@ -9,8 +9,8 @@ import {
 } from 'rxvoice';
 import { int16Bytes, int16View } from 'rxvoice/audio';
 import { PageOpus } from '../../../lib/providers/platform/page-opus.ts';
-import { parsePlayFrame, parseServerMessage } from '../../../lib/remote/server-messages.ts';
-import { encodeFrame, encodePageWire, type PageHello } from '../../../lib/transport/page-wire.ts';
+import { parsePlayAudio, parseServerMessage } from '../../../lib/remote/server-messages.ts';
+import { encodeAudioMessage, encodePageWire, type PageHello } from '../../../lib/transport/page-wire.ts';
 import { FakePhoneSocket } from '../../conformance/phone.ts';
 import { settle, TestClock, until } from '../../transport/test-clock.ts';
 import { lagOf, likeness, sweep } from './sweep.ts';
@@ -62,7 +62,7 @@ class OpusPage extends FakePhoneSocket {
     return Array.from({ length: Math.floor(samples.length / micFrame) }, (_, index) => {
       const frame = samples.slice(index * micFrame, (index + 1) * micFrame);
       const packet = this.#encoder.encode(int16Bytes(frame) as Buffer<ArrayBuffer>, micFrame);
-      return encodeFrame([index * micFrame], packet);
+      return encodeAudioMessage([index * micFrame], packet);
     });
   }
 
@@ -73,7 +73,7 @@ class OpusPage extends FakePhoneSocket {
     for (const data of this.sent) {
       const play = plays.at(-1);
       if (typeof data !== 'string') {
-        const frame = parsePlayFrame(data, true);
+        const frame = parsePlayAudio(data, true);
         if (!frame || !decoder || frame.play !== play?.id) throw new Error('a packet of no play');
         const samples = new Int16Array(new Uint8Array(decoder.decode(frame.data as Buffer<ArrayBuffer>)).buffer);
         const at = frame.at - playDelay;
@@ -234,9 +234,9 @@ describe('PageSocket with Opus', () => {
     const packets = socket.packets(said);
     socket.say(...packets.slice(0, 10));
     const { length } = heard;
-    socket.say(...hostile.map((bytes) => encodeFrame([10 * micFrame], Uint8Array.from(bytes))));
+    socket.say(...hostile.map((bytes) => encodeAudioMessage([10 * micFrame], Uint8Array.from(bytes))));
     // This one is 20 ms long, if one believes its beginning: its padding ends beyond it.
-    socket.say(encodeFrame([11 * micFrame], Uint8Array.of(0x7b, 0x41, 200, 1)));
+    socket.say(encodeAudioMessage([11 * micFrame], Uint8Array.of(0x7b, 0x41, 200, 1)));
     // The first one took the place of a packet.
     expect(heard).toHaveLength(length);
     expect(errors).toEqual([expect.stringContaining('malformed audio') as string]);
@@ -246,11 +246,11 @@ describe('PageSocket with Opus', () => {
     for (let index = 12; index < 411; index++) {
       const noise = Uint8Array.from({ length: 1 + (index % 90) }, random);
       noise[0] = 0x48;
-      socket.say(encodeFrame([index * micFrame], noise));
+      socket.say(encodeAudioMessage([index * micFrame], noise));
     }
     expect(heard.slice(length).every(({ data }) => data.length === micFrame * 2)).toBe(true);
     socket.say(
-      ...packets.slice(10).map((packet, index) => encodeFrame([(411 + index) * micFrame], packet.subarray(4))),
+      ...packets.slice(10).map((packet, index) => encodeAudioMessage([(411 + index) * micFrame], packet.subarray(4))),
     );
     const end = samples().subarray(-20 * micFrame);
     expect(likeness(said.subarray(-20 * micFrame - micDelay, -micDelay), end)).toBeGreaterThan(0.95);

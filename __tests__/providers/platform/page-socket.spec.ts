@@ -9,8 +9,13 @@ import {
 } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
 import { EMPTY, firstValueFrom, Subject } from 'rxjs';
-import { parsePlayFrame, parseServerMessage } from '../../../lib/remote/server-messages.ts';
-import { encodeFrame, encodePageWire, type PageHello, type PageMessage } from '../../../lib/transport/page-wire.ts';
+import { parsePlayAudio, parseServerMessage } from '../../../lib/remote/server-messages.ts';
+import {
+  encodeAudioMessage,
+  encodePageWire,
+  type PageHello,
+  type PageMessage,
+} from '../../../lib/transport/page-wire.ts';
 import { FakePhoneSocket } from '../../conformance/phone.ts';
 import { settle, TestClock } from '../../transport/test-clock.ts';
 
@@ -38,7 +43,7 @@ class Page extends FakePhoneSocket {
   /** Frames of audio received: from, to, by play. */
   get audio(): { play: number; at: number; frames: number; first: number }[] {
     return this.sent.flatMap((data) => {
-      const frame = typeof data === 'string' ? undefined : parsePlayFrame(data);
+      const frame = typeof data === 'string' ? undefined : parsePlayAudio(data);
       if (!frame) return [];
       const [first = 0] = new Int16Array(frame.data.buffer);
       return { play: frame.play, at: frame.at, frames: frame.data.length / 2, first };
@@ -188,11 +193,12 @@ describe('PageSocket', () => {
     const { page, socket, back, errors } = await opened();
     const heard: AudioChunk[] = [];
     page.audio$.subscribe((chunk) => heard.push(chunk));
-    const frame = (at: number): Uint8Array<ArrayBuffer> => encodeFrame([at], new Uint8Array(640).fill(at / 320 + 1));
+    const frame = (at: number): Uint8Array<ArrayBuffer> =>
+      encodeAudioMessage([at], new Uint8Array(640).fill(at / 320 + 1));
     socket.say(frame(0), frame(320));
     const again = back();
     expect(again.messages[0]).toMatchObject({ resumed: true, mic: 640 });
-    again.say(frame(320), encodeFrame([480], new Uint8Array(640).fill(9)), frame(960));
+    again.say(frame(320), encodeAudioMessage([480], new Uint8Array(640).fill(9)), frame(960));
     expect(heard.map(({ data, timestamp }) => [data[0], data.length, timestamp])).toEqual([
       [1, 640, 0],
       [2, 640, 20],
@@ -361,11 +367,11 @@ describe('PageSocket', () => {
 
   it('closes the socket of a page that floods it', async () => {
     const { socket, errors } = await opened();
-    const frame = encodeFrame([0], new Uint8Array(60_000));
+    const frame = encodeAudioMessage([0], new Uint8Array(60_000));
     for (let count = 0; count < 30; count++) socket.say(frame);
     expect(socket.closes).toEqual([1009]);
     const huge = await opened();
-    huge.socket.say(encodeFrame([0], new Uint8Array(65_536)));
+    huge.socket.say(encodeAudioMessage([0], new Uint8Array(65_536)));
     expect(huge.socket.closes).toEqual([1009]);
     expect(errors).toHaveLength(1);
   });

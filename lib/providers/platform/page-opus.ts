@@ -4,7 +4,7 @@ import { opusSamples } from '../../audio/codec.ts';
 import { joinBytes } from '../../audio/concat.ts';
 import { missingPackage } from '../../core/optional-peer.ts';
 import { VoiceError } from '../../core/errors.ts';
-import { opusBitrate, opusDelay, opusFrame, opusRate, type MicFrame } from '../../transport/page-wire.ts';
+import { opusBitrate, opusDelayFrames, opusPacketFrames, opusRate, type MicAudio } from '../../transport/page-wire.ts';
 
 /** One encoder and one decoder of an Opus package, mono, of one sample rate. */
 interface OpusCodec {
@@ -111,7 +111,7 @@ function scriptOpus(OpusScript: new (rate: number, channels: number) => ScriptOp
   };
 }
 
-/** A packet, and the position of its first sample in frames; it is decoded {@link opusDelay} later. */
+/** A packet, and the position of its first sample in frames; it is decoded {@link opusDelayFrames} later. */
 export interface PlacedPacket {
   readonly at: number;
   readonly data: Uint8Array;
@@ -124,7 +124,7 @@ export class PageOpus {
   /** What players of Opus decode before a position that they seek (RFC 7845), in milliseconds. */
   readonly warmUpMs = 80;
   /** Samples of a packet of the page's, at its microphone's rate. */
-  readonly micFrame: number;
+  readonly micPacketFrames: number;
   readonly #voice: OpusCodec;
   readonly #ear: OpusCodec;
   readonly #micDelay: number;
@@ -143,8 +143,8 @@ export class PageOpus {
       this.#voice.close();
       throw cause;
     }
-    this.micFrame = opusFrame(micRate);
-    this.#micDelay = opusDelay(micRate);
+    this.micPacketFrames = opusPacketFrames(micRate);
+    this.#micDelay = opusDelayFrames(micRate);
   }
 
   /** Begins a play, or continues one, at a position: with an encoder that knows nothing, as the page's decoder. */
@@ -157,7 +157,7 @@ export class PageOpus {
   /** Takes linear16 at 48 kHz that follows the audio before. */
   encode(data: Uint8Array<ArrayBuffer>): PlacedPacket[] {
     const all = joinBytes([this.#held, data]);
-    const frames = opusFrame(opusRate);
+    const frames = opusPacketFrames(opusRate);
     const packets: PlacedPacket[] = [];
     let from = 0;
     for (; from + frames * 2 <= all.length; from += frames * 2) {
@@ -171,8 +171,8 @@ export class PageOpus {
 
   /** What is left of a play: its last samples leave an encoder only behind others. */
   finish(): PlacedPacket[] {
-    const frameBytes = opusFrame(opusRate) * 2;
-    const least = this.#held.length + opusDelay(opusRate) * 2;
+    const frameBytes = opusPacketFrames(opusRate) * 2;
+    const least = this.#held.length + opusDelayFrames(opusRate) * 2;
     return this.encode(new Uint8Array(Math.ceil(least / frameBytes) * frameBytes - this.#held.length));
   }
 
@@ -180,11 +180,11 @@ export class PageOpus {
    * A packet of the page's as linear16 at its microphone's rate, and where that begins; `undefined` unless it is 20 ms of
    * Opus. Never throws.
    */
-  decode({ at, data: packet }: MicFrame): MicFrame | undefined {
-    if (packet.length > maxPacketBytes || opusSamples(packet) !== opusFrame(opusRate)) return undefined;
+  decode({ at, data: packet }: MicAudio): MicAudio | undefined {
+    if (packet.length > maxPacketBytes || opusSamples(packet) !== opusPacketFrames(opusRate)) return undefined;
     try {
       const samples = this.#ear.decode(packet);
-      if (samples.length !== this.micFrame * 2) return undefined;
+      if (samples.length !== this.micPacketFrames * 2) return undefined;
       const from = at - this.#micDelay;
       return { at: Math.max(0, from), data: new Uint8Array(samples).subarray(Math.max(0, -from) * 2) };
     } catch {

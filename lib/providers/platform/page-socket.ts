@@ -6,12 +6,12 @@ import type { Logger } from '../../core/logger.ts';
 import { LatePlayer } from '../../playback/late-playout.ts';
 import { Alarm } from '../../stream/patient-timer.ts';
 import {
-  encodeFrame,
+  encodeAudioMessage,
   encodePageWire,
   pageCloses,
+  type MicAudio,
   type Numbered,
   type PageCommand,
-  type MicFrame,
   type PageHello,
   type PageMessage,
   type ServerMessage,
@@ -19,7 +19,7 @@ import {
 import { CallProvider } from './call-provider.ts';
 import type { PageLineOptions, PagePlayout } from './page-line.ts';
 import type { PageOpus, PlacedPacket } from './page-opus.ts';
-import { parseMicFrame, parsePageMessage } from './page-messages.ts';
+import { parseMicAudio, parsePageMessage } from './page-messages.ts';
 import { PhoneLine, phoneRules } from './phone-line.ts';
 import type { CallEnd, PhoneConfig } from './phone-provider.ts';
 import type { PlatformSocket } from './platform-socket.ts';
@@ -264,26 +264,26 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
 
   /** Audio sent twice, because its arrival was uncertain, is used once. */
   #hear(bytes: Uint8Array): void {
-    const frame = parseMicFrame(bytes, this.#opus !== undefined);
-    if (!frame) this.#line.warn('malformed audio');
-    else if (this.#opus) this.#decode(this.#opus, frame);
-    else this.#hearSamples(frame);
+    const audio = parseMicAudio(bytes, this.#opus !== undefined);
+    if (!audio) this.#line.warn('malformed audio');
+    else if (this.#opus) this.#decode(this.#opus, audio);
+    else this.#hearSamples(audio);
   }
 
-  #hearSamples(frame: MicFrame): void {
-    const known = Math.max(0, this.#micAt - frame.at) * 2;
-    const data = frame.data.subarray(known);
+  #hearSamples(audio: MicAudio): void {
+    const known = Math.max(0, this.#micAt - audio.at) * 2;
+    const data = audio.data.subarray(known);
     if (data.length === 0) return;
-    const at = frame.at + known / 2;
+    const at = audio.at + known / 2;
     this.#micAt = at + data.length / 2;
     this.#capture(at, data);
   }
 
   /** Packets come whole, so one whose beginning is known is known. */
-  #decode(opus: PageOpus, frame: MicFrame): void {
-    if (frame.at < this.#micAt) return;
-    this.#micAt = frame.at + opus.micFrame;
-    const heard = opus.decode(frame);
+  #decode(opus: PageOpus, audio: MicAudio): void {
+    if (audio.at < this.#micAt) return;
+    this.#micAt = audio.at + opus.micPacketFrames;
+    const heard = opus.decode(audio);
     if (heard) this.#capture(heard.at, heard.data);
     else this.#line.warn('malformed audio');
   }
@@ -300,8 +300,8 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
     if (message.type === 'end') this.#sendAudio(message.id, this.#opus.finish());
   }
 
-  #sendAudio(play: number, frames: readonly PlacedPacket[]): void {
-    for (const { at, data } of frames) this.#line.send(encodeFrame([play, at], data));
+  #sendAudio(play: number, packets: readonly PlacedPacket[]): void {
+    for (const { at, data } of packets) this.#line.send(encodeAudioMessage([play, at], data));
   }
 
   #send(message: ServerMessage<object>): void {
