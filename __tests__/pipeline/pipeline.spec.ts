@@ -383,6 +383,29 @@ describe('Pipeline', () => {
     await pipeline.dispose();
   });
 
+  it('tells a start that joins one whose services are connecting what becomes of that one', async () => {
+    const { pipeline, stt } = rig();
+    const refused = new VoiceError('no such key', { code: 'unauthorized' });
+    const abort = new AbortController();
+    const aborted = { code: 'aborted', message: 'the signal was aborted first' };
+    const ends: readonly (readonly [end: (refuse: (error: unknown) => void) => void, outcome: object])[] = [
+      [(refuse) => refuse(refused), { code: 'unauthorized' }],
+      [() => abort.abort(), aborted],
+    ];
+    for (const [end, outcome] of ends) {
+      const refuses = new Promise<(error: unknown) => void>((resolve) => {
+        stt.connect = () => new Promise((_, reject) => resolve(reject));
+      });
+      const first = pipeline.start();
+      const refuse = await refuses;
+      const starts = [first, pipeline.start({ signal: abort.signal })];
+      end(refuse);
+      const results = await Promise.allSettled(starts);
+      expect(results).toMatchObject([{ reason: outcome }, { reason: outcome }]);
+    }
+    await pipeline.dispose();
+  });
+
   it('drains what is being said before it stops', async () => {
     const { pipeline } = rig();
     await pipeline.start();

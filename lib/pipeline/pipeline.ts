@@ -122,15 +122,15 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
       return Promise.reject(refused('signal must be an AbortSignal: write { signal: controller.signal }'));
     }
     if (signal?.aborted) return Promise.reject(calledOff(signal));
-    if (this.#state === 'running' && !this.#stopping) {
-      this.#session?.add(this.#stopOn(signal));
-      return Promise.resolve();
-    }
     const { run, promise } = this.#starting ?? {};
     if (promise && run === this.#run) {
       this.#starting?.session.add(this.#stopOn(signal));
       if (signal) this.#starting?.signals.push(signal);
       return promise;
+    }
+    if (this.#state === 'running' && !this.#stopping) {
+      this.#session?.add(this.#stopOn(signal));
+      return Promise.resolve();
     }
     // Earlier requests finish first: a stop, or a start that a stop has cancelled.
     const before = Promise.allSettled([promise, this.#stopping]);
