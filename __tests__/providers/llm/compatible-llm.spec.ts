@@ -1,6 +1,6 @@
 /** Slow: answers of real servers, some of them byte by byte. */
 import { inspect } from 'node:util';
-import { firstValueFrom, type Subscription } from 'rxjs';
+import { firstValueFrom, tap, type Subscription } from 'rxjs';
 import type { VoiceError } from '../../../lib/core/errors.ts';
 import type { GenerateOptions, LLMEvent, Message } from '../../../lib/core/messages.ts';
 import type { ConnectionEvent } from '../../../lib/core/roles.ts';
@@ -817,6 +817,20 @@ describe('CompatibleLLM', () => {
     llm.updateConfig({ model: 'other' });
     await eventsOf(llm.generate(hi));
     expect(sent()['model']).toBe('other');
+  });
+
+  it('is complete when the connection breaks after the end of the answer', async () => {
+    let breakOff = (): void => undefined;
+    site = await serve((response) => {
+      stream(response, ...hello, stop, data(done));
+      breakOff = () => response.destroy();
+    });
+    await ready({ scheduler: new TestClock() });
+    const outcome = outcomeOf(llm.generate(hi).pipe(tap(({ type }) => type === 'done' && breakOff())));
+    expect(await outcome).toEqual({
+      text: 'Hello there!',
+      events: [token('Hello'), token(' there!'), ended('stop')],
+    });
   });
 
   it('does not let the body that continues hold up the end of the answer', async () => {

@@ -257,6 +257,12 @@ describe('fromLanguageModel()', () => {
     expect(error).toMatchObject({ code: 'connection', recoverable: true, requestId: 'req_1' });
   });
 
+  it('is complete when the stream breaks off after the answer', async () => {
+    const parts = [text('Well.'), finish, { type: 'error', error: new TypeError('terminated') }];
+    const { events, error } = await answerOf(parts);
+    expect([events.at(-1)?.type, error]).toEqual(['done', undefined]);
+  });
+
   it('tries again until something was emitted, never after that', async () => {
     const clock = new TestClock();
     const { model, calls } = modelOf(

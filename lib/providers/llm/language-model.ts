@@ -165,7 +165,10 @@ class LanguageModel extends TextSource<LanguageModelConfig> {
             isDone ||= event.type === 'done';
             subscriber.next(event);
           },
-          error: (cause: unknown) => subscriber.error(this.#errorOf(cause)),
+          error: (cause: unknown) => {
+            if (isDone) subscriber.complete();
+            else subscriber.error(this.#errorOf(cause));
+          },
           complete: () => {
             if (isDone) subscriber.complete();
             else subscriber.error(this.#brokenOff(requestId));

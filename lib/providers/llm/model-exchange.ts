@@ -89,21 +89,19 @@ export class ModelExchange<C extends LLMConfig> {
   generate(messages: readonly Message[], options: GenerateOptions): Observable<LLMEvent> {
     const { scheduler = asyncScheduler, ...config } = this.#host.config();
     const { maxRetries = requestRetries.maxTries, retryBudgetMs = requestRetries.budgetMs } = config;
-    let tries = 0;
     return this.#try(messages, options).pipe(
       tap(() => {
-        tries = 0;
         if (!this.#isRetrying) return;
         this.#isRetrying = false;
         this.#host.connection({ type: 'connected' });
       }),
       retryBackoff({
         scheduler,
-        onRetry: ({ error: cause, delayMs: ms }) => {
+        onRetry: ({ error: cause, attempt, delayMs: ms }) => {
           const [error, delayMs] = [VoiceError.from(cause), Math.round(ms)];
           this.#isRetrying = true;
           this.#host.info(`${error.message}; retrying in ${delayMs} ms`);
-          this.#host.connection({ type: 'reconnecting', attempt: ++tries, delayMs, error });
+          this.#host.connection({ type: 'reconnecting', attempt, delayMs, error });
         },
         ...requestRetries,
         maxTries: maxRetries,
@@ -189,7 +187,7 @@ export class ModelExchange<C extends LLMConfig> {
     );
   }
 
-  /** Emits each step's events; completes when the body ends, or soon after `done`. */
+  /** Emits each step's events; completes when the body ends, or soon after `done`, after which no error counts. */
   #tell(
     context: AnswerContext,
     answered: { readonly requestId?: string | undefined },
@@ -231,7 +229,10 @@ export class ModelExchange<C extends LLMConfig> {
         };
         return steps$.subscribe({
           next: tellAll,
-          error: (error: unknown) => subscriber.error(error),
+          error: (error: unknown) => {
+            if (last === undefined) subscriber.complete();
+            else subscriber.error(error);
+          },
           complete: () => {
             const ending: Answer | undefined = last === undefined ? [last] : end?.(last, context);
             if (ending) {
