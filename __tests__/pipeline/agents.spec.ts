@@ -125,6 +125,25 @@ describe('agents and voices', () => {
     await expect(rig(options).pipeline.initialize()).rejects.toThrow(message);
   });
 
+  it('are still there when update() has stopped following the language, and may be used again', async () => {
+    const options = { voices: { es: new FakeTTS() }, followLanguage: true };
+    const { pipeline } = rig(options);
+    const told: unknown[] = [];
+    pipeline.on('session.updated', ({ changed }) => told.push(...changed));
+    await pipeline.start();
+    pipeline.update({ followLanguage: false });
+    pipeline.update({ systemPrompt: 'Be brief.' });
+    pipeline.update({ followLanguage: undefined });
+    pipeline.update({ followLanguage: true });
+    expect(told).toEqual(['followLanguage', 'systemPrompt', 'followLanguage', 'followLanguage']);
+    await pipeline.dispose();
+    // Before initialize(), too.
+    const { pipeline: later } = rig(options);
+    later.update({ followLanguage: false });
+    await later.initialize();
+    await later.dispose();
+  });
+
   it('belong to an agent service if there is one', () => {
     const providers = [new FakeInput(), new AlphaAgent({ apiKey: 'key' }), new FakeOutput()];
     expect(() => new Pipeline({ providers, agents: { one: {} } })).toThrow('AlphaAgent handles agents itself');

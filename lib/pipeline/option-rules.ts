@@ -9,7 +9,7 @@ import type { Tool } from '../core/tools.ts';
 import type { SayOptions, SendOptions } from '../conversation/commands.ts';
 import type { AgentProfile, AnswerOptions, Voices } from '../conversation/conversation-options.ts';
 import type { HistoryOptions } from '../conversation/history.ts';
-import { changeable, refused, type PipelineOptions, type PipelineUpdate } from './pipeline-options.ts';
+import { changeable, refused, type PipelineOptions } from './pipeline-options.ts';
 import type { AnyProvider } from './roles.ts';
 
 const duration: ConfigRule = { min: 0, max: Infinity };
@@ -154,10 +154,10 @@ const kinds: Readonly<Partial<Record<keyof PipelineOptions, readonly [string, (v
 /**
  * Loaded with the conversation, so that an application does not wait for rules of options that it does not set.
  *
- * @param changes - What `update()` changes.
+ * @param created - The options at the pipeline's construction, which `update()` has changed since. Default: those given.
  * @throws VoiceError `configuration` when an option cannot work.
  */
-export function assertOptions(options: PipelineOptions, changes: PipelineUpdate = {}): void {
+export function assertOptions(options: PipelineOptions, created: PipelineOptions = options): void {
   const lacking = options.providers.map(ofProvider).find((problem) => problem !== undefined);
   if (lacking !== undefined) throw refused(lacking);
   const unknown = unknownKey(options, Object.keys(known));
@@ -174,7 +174,7 @@ export function assertOptions(options: PipelineOptions, changes: PipelineUpdate 
     ofAnswer(options) ??
     phrases(options) ??
     ofTools(options) ??
-    agentsAndVoices(options, changes);
+    agentsAndVoices(options, created);
   if (problem !== undefined) throw refused(problem);
 }
 
@@ -297,7 +297,7 @@ function untold(tool: Tool): string | undefined {
 
 function agentsAndVoices(
   { agents, agent, voices, followLanguage }: PipelineOptions,
-  changes: PipelineUpdate,
+  created: PipelineOptions,
 ): string | undefined {
   if (agents !== undefined && (!isGroup(agents) || Object.keys(agents).length === 0)) {
     return 'agents must be an object of at least one agent, by name';
@@ -318,9 +318,8 @@ function agentsAndVoices(
   const tables = [voices, ...Object.values(agents ?? {}).map((each) => each.voices)].filter(
     (each) => each !== undefined,
   );
-  // A running pipeline may stop following.
-  const isStopped = changes.followLanguage === false;
-  if (tables.length > 0 && !followLanguage && !isStopped) return 'voices need followLanguage: true';
+  // `update()` may stop following.
+  if (tables.length > 0 && !followLanguage && !created.followLanguage) return 'voices need followLanguage: true';
   return tables.map(ofVoices).find((problem) => problem !== undefined);
 }
 

@@ -26,6 +26,8 @@ import { assignRoles, withCompany, type AssignedRoles } from './roles.ts';
 export abstract class PipelineControls extends PipelineEvents {
   /** @internal The options of the next session. */
   protected options: PipelineOptions;
+  /** @internal The options at construction. */
+  protected readonly created: PipelineOptions;
   /** @internal */
   protected readonly assigned: AssignedRoles;
   /** @internal What `initialize()` has loaded. */
@@ -48,6 +50,7 @@ export abstract class PipelineControls extends PipelineEvents {
     const { logger = silentLogger, scheduler = asyncScheduler } = options;
     super(scheduler, logger);
     this.options = options;
+    this.created = options;
     this.assigned = withCompany(assignRoles(options.providers), options);
     assertLeftToAgent(this.assigned.agent?.name, options);
   }
@@ -153,7 +156,7 @@ export abstract class PipelineControls extends PipelineEvents {
     assertChangeable(changes);
     assertLeftToAgent(this.assigned.agent?.name, changes);
     const options = { ...this.options, ...changes } as PipelineOptions;
-    this.code.assertOptions?.(options, changes);
+    this.code.assertOptions?.(options, this.created);
     this.options = options;
     const { greeting: _, ...settings } = changes;
     const [first] = Object.keys(options.agents ?? {});

@@ -212,7 +212,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     for (const voice of voices) voice.configureOutput?.(output.accepts);
     try {
       const loading = loadConversation(this.assigned, this.options.locale).then((code) => {
-        code.assertOptions?.(this.options);
+        code.assertOptions?.(this.options, this.created);
         this.code = code;
       });
       const starting = all.map(async (provider) => provider.initialize({ logger }));
