@@ -149,13 +149,18 @@ describe('a turn whose speech-to-text is away', () => {
 /** Speech-to-text that can be refused, and counts its connections. */
 class RefusedSTT extends RemoteSTT {
   isRefused: boolean = false;
+  retryAfterMs: number | undefined;
   readonly tries: number[] = [];
+
+  get #refusal(): VoiceError {
+    return new VoiceError('no', { code: 'unauthorized', retryAfterMs: this.retryAfterMs });
+  }
 
   override connect(): Promise<void> {
     this.tries.push(this.config.scheduler?.now() ?? 0);
     this.connection$.next({ type: 'connecting' });
     this.connection$.next(this.isRefused ? lost : { type: 'connected' });
-    return this.isRefused ? Promise.reject(new VoiceError('no', { code: 'unauthorized' })) : Promise.resolve();
+    return this.isRefused ? Promise.reject(this.#refusal) : Promise.resolve();
   }
 }
 
@@ -210,6 +215,26 @@ describe('speech-to-text that is lost for good', () => {
     await scheduler.advance(5_000);
     expect(timeline(events, 'turn.committed').at(-1)).toContain('are you there');
     expect(pipeline.state).toBe('running');
+    const disposed = pipeline.dispose();
+    await scheduler.advance(5_000);
+    await disposed;
+  });
+
+  it('waits for what the service asked for at this loss, not at an earlier one', async () => {
+    const { scheduler, stt, pipeline } = await running();
+    stt.isRefused = true;
+    stt.retryAfterMs = 30_000;
+    stt.connection$.next(lost);
+    await scheduler.advance(250);
+    stt.isRefused = false;
+    const refused = stt.tries.length;
+    await scheduler.advance(29_000);
+    expect(stt.tries).toHaveLength(refused);
+    await scheduler.advance(3_600_000);
+    expect(stt.tries).toHaveLength(refused + 1);
+    stt.connection$.next(lost);
+    await scheduler.advance(250);
+    expect(stt.tries).toHaveLength(refused + 2);
     const disposed = pipeline.dispose();
     await scheduler.advance(5_000);
     await disposed;

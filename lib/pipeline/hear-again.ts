@@ -49,21 +49,24 @@ export function hearAgain(
       maxRetryAfterMs: maxAskedMs,
       shouldRetry: () => true,
     });
-    let last: unknown;
-    /** A wait that the service has asked for goes on. */
-    const turn$ = defer(() => {
-      const wait$ = timer(backoff.next(last) ?? maxAskedMs, scheduler);
-      return VoiceError.is(last) && last.retryAfterMs !== undefined ? wait$ : merge(wait$, online$).pipe(take(1));
+    const connected$ = defer(() => {
+      // Of this loss: what the service asked for at an earlier one is over.
+      let last: unknown;
+      /** `online$` does not cut short a wait that the service has asked for. */
+      const turn$ = defer(() => {
+        const wait$ = timer(backoff.next(last) ?? maxAskedMs, scheduler);
+        return VoiceError.is(last) && last.retryAfterMs !== undefined ? wait$ : merge(wait$, online$).pipe(take(1));
+      });
+      return turn$.pipe(
+        switchMap(async () => listener.connect()),
+        tap(() => backoff.succeeded()),
+        catchError((error: unknown) => {
+          last = error;
+          throw error;
+        }),
+        retry({ delay: (error: unknown) => (mayPass(error) ? of(true) : EMPTY) }),
+      );
     });
-    const connected$ = turn$.pipe(
-      switchMap(async () => listener.connect()),
-      tap(() => backoff.succeeded()),
-      catchError((error: unknown) => {
-        last = error;
-        throw error;
-      }),
-      retry({ delay: (error: unknown) => (mayPass(error) ? of(true) : EMPTY) }),
-    );
     return (listener.connection$ ?? EMPTY).pipe(
       // Whoever publishes these events reports their errors.
       filterMap(
