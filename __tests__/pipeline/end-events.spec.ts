@@ -1,6 +1,13 @@
 /** Levels that nobody asked for, a permission that is told too late, and losses that are not told, or told a frame at a time. */
 import { BehaviorSubject, Subject, type Observable } from 'rxjs';
-import { BufferInput, Pipeline, type AudioMetadata, type MicrophonePermission, type VoiceEvent } from 'rxvoice';
+import {
+  BufferInput,
+  Pipeline,
+  VoiceError,
+  type AudioMetadata,
+  type MicrophonePermission,
+  type VoiceEvent,
+} from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
 import { TestClock } from '../transport/test-clock.ts';
 import { ofType } from './support/timeline.ts';
@@ -110,6 +117,21 @@ describe('input.permission', () => {
     expect(late).toEqual(['granted']);
     await over();
     expect(input.permission$.observed).toBe(false);
+  });
+
+  it('is told once after a start that failed', async () => {
+    const { input, stt, pipeline, of, begin, over } = given();
+    const configureAudio = stt.configureAudio.bind(stt);
+    stt.configureAudio = () => {
+      throw new VoiceError('connected in another format', { code: 'unsupported_format' });
+    };
+    await expect(pipeline.start()).rejects.toMatchObject({ code: 'unsupported_format' });
+    expect(input.permission$.observed).toBe(false);
+    stt.configureAudio = configureAudio;
+    await begin();
+    input.permission$.next('granted');
+    expect(of('input.permission')).toHaveLength(1);
+    await over();
   });
 });
 

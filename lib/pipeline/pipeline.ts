@@ -258,7 +258,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
       const { input, listener } = this.#loadedRoles;
       const { llm, tts } = this.#first;
       const wired = this.#wire();
-      session.add(wired?.start());
+      wired?.start(session);
       await unlessStopped(Promise.all([listener.connect(), llm?.warm?.(), tts?.warm?.(), input.start()]));
       session.add(wired?.hearAgain());
       this.bus.emit('session.ready', {});

@@ -68,11 +68,14 @@ export class Session {
     this.#usage = new SessionUsage(parts.emit, parts.roles.listener, () => this.captured.capturedMs);
   }
 
-  /** @throws VoiceError `unsupported_format` when the listener cannot accept the captured audio. */
-  start(): Subscription {
+  /**
+   * @param work - Takes each subscription as it is made, so that a start which fails leaves none.
+   * @throws VoiceError `unsupported_format` when the listener cannot accept the captured audio; what a provider throws.
+   */
+  start(work: Subscription): void {
     const { roles, emit, scheduler, wants$, reportError, onEvent, onComplete, onHangUp } = this.#parts;
     // First, so that a loss just before the end is told.
-    const work = publishEnds(roles, { emit, scheduler, wants$, onError: reportError });
+    work.add(publishEnds(roles, { emit, scheduler, wants$, onError: reportError }));
     work.add(this.#usage.watch());
     work.add(this.captured.start());
     const next = (event: VoiceEvent): void => {
@@ -83,7 +86,6 @@ export class Session {
     const events$ = conversationOf(this.#parts, this.captured, this.#onPath);
     work.add(events$.subscribe({ next, complete: onComplete, error: onError }));
     work.add(publishCall(roles.input, emit, onHangUp, onError));
-    return work;
   }
 
   /** Connects a listener that is lost from now on again, until this is unsubscribed. */
