@@ -426,6 +426,19 @@ describe('Pipeline', () => {
     await expect(pipeline.start()).rejects.toThrow('disposed');
   });
 
+  it('stays disposed when that comes while what plays its voice is loaded', async () => {
+    const { pipeline, tts } = rig();
+    const disposed = new Promise<void>((resolve) => {
+      tts.getMetadata = () => {
+        resolve(pipeline.dispose());
+        return textAudioFormat;
+      };
+    });
+    await expect(pipeline.initialize()).rejects.toMatchObject({ code: 'not_ready' });
+    await disposed;
+    expect(pipeline.state).toBe('disposed');
+  });
+
   it('is undone when a provider cannot be initialized', async () => {
     class Broken extends FakeLLM {
       protected override onInitialize(): void {

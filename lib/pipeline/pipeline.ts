@@ -220,9 +220,10 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
       const results = await Promise.allSettled([loading, ...starting]);
       const failed = results.find((result) => result.status === 'rejected');
       if (failed) throw failed.reason;
-      if (this.#disposing) throw disposed();
       const { session } = this.code;
       if (session) await Promise.all(voices.map((voice) => session.assertPlayable(voice, output)));
+      // Last, as decoders take a while to load.
+      if (this.#disposing) throw disposed();
     } catch (cause) {
       await Promise.allSettled(all.map((provider) => release(provider, this, this.#scheduler)));
       throw VoiceError.from(cause);
