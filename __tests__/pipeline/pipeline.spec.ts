@@ -1,5 +1,14 @@
 import { firstValueFrom, filter, Subject, take, toArray } from 'rxjs';
-import { AlphaAgent, Pipeline, VoiceError, type DeviceEvent, type PipelineOptions, type VoiceEvent } from 'rxvoice';
+import {
+  AlphaAgent,
+  GammaAgent,
+  Pipeline,
+  VoiceError,
+  type AnyProvider,
+  type DeviceEvent,
+  type PipelineOptions,
+  type VoiceEvent,
+} from 'rxvoice';
 import { bytesForMs } from 'rxvoice/audio';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS, textAudioFormat, type FakeLLMConfig } from 'rxvoice/testing';
 import { timersDue } from '../transport/test-clock.ts';
@@ -43,6 +52,25 @@ describe('Pipeline', () => {
     expect(() => new Pipeline({ providers })).toThrow(
       'FakeLLM and FakeLLM both cover the role llm: leave one of them out, or join them with fallback()',
     );
+  });
+
+  it('refuses a provider beside an agent that takes its role, and two agents', () => {
+    const [agent, other] = [new AlphaAgent({ apiKey: 'key' }), new GammaAgent({ agentId: 'a' })];
+    const refusal = (...providers: readonly AnyProvider[]): unknown => {
+      try {
+        return new Pipeline({ providers: [new FakeInput(), ...providers, new FakeOutput()] });
+      } catch (error) {
+        return error;
+      }
+    };
+    const message = (names: string, role: string): object => ({
+      code: 'configuration',
+      message: `${names} both cover the role ${role}: leave one of them out`,
+    });
+    expect(refusal(agent, other)).toMatchObject(message('AlphaAgent and GammaAgent', 'stt'));
+    expect(refusal(new FakeSTT(), agent)).toMatchObject(message('FakeSTT and AlphaAgent', 'stt'));
+    expect(refusal(agent, new FakeLLM())).toMatchObject(message('AlphaAgent and FakeLLM', 'llm'));
+    expect(refusal(agent, new FakeTTS())).toMatchObject(message('AlphaAgent and FakeTTS', 'tts'));
   });
 
   it('refuses options that an agent would not heed', () => {

@@ -72,7 +72,8 @@ export function assignRoles(providers: readonly AnyProvider[], defaults: Default
   const find = (role: ProviderRole): ProviderContract | undefined => {
     const [first, second] = providers.filter((provider) => provider.roles.includes(role));
     if (!first || !second) return first;
-    const join = role === 'input' || role === 'output' ? '' : ', or join them with fallback()';
+    const cannotJoin = role === 'input' || role === 'output' || isAgent(first) || isAgent(second);
+    const join = cannotJoin ? '' : ', or join them with fallback()';
     const message = `${first.name} and ${second.name} both cover the role ${role}: leave one of them out${join}`;
     throw new VoiceError(message, { code: 'configuration' });
   };
@@ -83,10 +84,10 @@ export function assignRoles(providers: readonly AnyProvider[], defaults: Default
     output: (find('output') as OutputProvider | undefined) ?? defaults.output,
     all: [...new Set<ProviderContract>(providers)],
   };
-  if (agent) return { agent, listener: agent, voices: [], ...base };
   const stt = (find('stt') ?? missing('stt')) as STTProvider;
   const llm = (find('llm') ?? missing('llm')) as LLMProvider;
   const tts = (find('tts') ?? missing('tts')) as TTSProvider;
+  if (agent) return { agent, listener: agent, voices: [], ...base };
   return { stt, listener: stt, llm, tts, voices: [tts], ...base };
 }
 
