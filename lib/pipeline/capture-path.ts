@@ -126,13 +126,13 @@ export class CapturePath {
     return this.#current;
   }
 
-  /** Sends the listener only silence, or the user again. */
+  /** Mutes or unmutes: while muted, the listener is sent silence. */
   mute(isMuted: boolean): void {
     this.#isMuted = isMuted;
     this.#isMuted$.next(isMuted || !this.#isListening);
   }
 
-  /** Sends the listener only silence, or the user again, unless that is muted. */
+  /** Pauses or resumes listening, independently of mute. */
   listen(isListening: boolean): void {
     this.#isListening = isListening;
     this.#isMuted$.next(this.#isMuted || !isListening);
@@ -154,7 +154,7 @@ export class CapturePath {
     return aheadMs < 0 ? undefined : this.#capturedAt - aheadMs;
   }
 
-  /** How much was captured, in milliseconds, and sent: silence in its place is sent as well. 0 if it is compressed. */
+  /** Milliseconds captured so far. Muted time counts: silence is sent in its place. 0 for compressed audio. */
   get capturedMs(): number {
     return this.#capturedMs;
   }

@@ -66,7 +66,7 @@ export abstract class PipelineEvents {
     return this.#stream('transcripts$');
   }
 
-  /** `turn.started`, `.committed`, `.ended`, `user.idle`, `.away`. Hot. */
+  /** `turn.started`, `.committed`, `.ended`, `guard.acted`, `user.idle`, `.away`. Hot. */
   get turns$(): Observable<StreamEvent<'turns$'>> {
     return this.#stream('turns$');
   }
@@ -111,7 +111,10 @@ export abstract class PipelineEvents {
     return this.#stream('history$');
   }
 
-  /** `dtmf.digit`, `call.ended`, from phone platforms. Hot. */
+  /**
+   * `dtmf.digit`, `call.state`, `call.ended`, `speaker.active`, `meeting.joined`, `meeting.left`, from phones and
+   * meetings. Hot.
+   */
   get call$(): Observable<StreamEvent<'call$'>> {
     return this.#stream('call$');
   }

@@ -88,7 +88,7 @@ export class Session {
     work.add(publishCall(roles.input, emit, onHangUp, onError));
   }
 
-  /** Connects a listener that is lost from now on again, until this is unsubscribed. */
+  /** Reconnects the listener whenever it is lost from now on; unsubscribe to stop. */
   hearAgain(): Subscription {
     const { roles, scheduler } = this.#parts;
     if (roles.stt) return hearAgain(roles.stt, scheduler).subscribe();
@@ -96,7 +96,7 @@ export class Session {
     return roles.agent ? hearAgain(roles.agent, scheduler, isAway).subscribe() : Subscription.EMPTY;
   }
 
-  /** Tells what is left to tell of what it used. @returns The sum of each service. */
+  /** Publishes the remaining usage. @returns The sum of each service. */
   endUsage(): readonly ServiceUsage[] {
     return this.#usage.end();
   }

@@ -35,7 +35,7 @@ export interface BrowserAnswersHost {
   readonly warn: (text: string) => void;
 }
 
-/** Generates answers with an engine, one at a time. A page loads it by `initialize()`. */
+/** Generates answers with an engine, one at a time. Loaded during `initialize()`. */
 export class BrowserAnswers {
   readonly #host: BrowserAnswersHost;
   #engine: BrowserEngine | undefined;

@@ -10,7 +10,7 @@ import type { ModelContext, ModelDialect, ModelRequest } from './model-wire.ts';
 import { repairHistory } from './repair-history.ts';
 import { parseArgs } from './tool-calls.ts';
 
-/** How a chat completions service is asked, and its answers are read. A page loads it by `initialize()`. */
+/** How a chat completions service is asked, and its answers are read. Loaded during `initialize()`. */
 export function chatDialect<C extends ChatConfig>(
   profile: ChatProfile<C>,
   rules: ConfigRules,

@@ -71,7 +71,7 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
   generate(messages: readonly Message[], options: GenerateOptions = {}): Observable<LLMEvent> {
     return defer(() => {
       this.assertReady('generate');
-      // What is ready has loaded it.
+      // Set by `initialize()`, which `assertReady` has checked.
       const answer = this.#exchange?.generate(messages, options) ?? EMPTY;
       return answer.pipe(takeUntil(this.aborted$('was disposed during an answer')));
     });
@@ -93,7 +93,7 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
     this.assertConfig();
     const url = this.resolveUrl('');
     this.reportRetiring(wire);
-    // A page shows before it needs what sends requests.
+    // Loaded here, so that a page can render without it.
     const code = new OnDemand(this.name, () => import('./model-exchange.ts'));
     const dialect = 'load' in wire ? wire.load(this.name) : wire;
     const loaded = await Promise.all([code.load(), dialect]);

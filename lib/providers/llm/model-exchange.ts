@@ -58,7 +58,7 @@ export interface ExchangeHost<C extends LLMConfig> {
   readonly connection: (event: ConnectionEvent) => void;
 }
 
-/** The requests of a language model's wire: timeouts, retries and cancellation. A page loads it by `initialize()`. */
+/** The requests of a language model's wire: timeouts, retries and cancellation. Loaded during `initialize()`. */
 export class ModelExchange<C extends LLMConfig> {
   readonly #host: ExchangeHost<C>;
   /** Whether a request was refused, and none was answered since. */

@@ -60,7 +60,7 @@ interface MessageBody {
 const standIn = 'rxvoice-credential';
 
 /**
- * How the service is asked, with the requests of its SDK, and its answers are read. A page loads it by `initialize()`.
+ * How the service is asked, with the requests of its SDK, and its answers are read. Loaded during `initialize()`.
  *
  * @internal The declarations name no package that only some users have.
  */
