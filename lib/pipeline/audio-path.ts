@@ -21,8 +21,8 @@ export interface AudioPath {
   prepare?(): Promise<unknown>;
 }
 
-/** The names of two connected providers. */
-export interface AudioEnds {
+/** The providers between which audio passes, by name. */
+export interface AudioRoute {
   readonly source: string;
   readonly target: string;
 }
@@ -36,7 +36,7 @@ export interface AudioEnds {
 export function audioPath(
   from: AudioMetadata,
   accepts: readonly AudioFormat[],
-  { source, target }: AudioEnds,
+  { source, target }: AudioRoute,
 ): AudioPath {
   const settled = negotiateFormat(from, accepts);
   if (!settled) {
@@ -63,7 +63,7 @@ export function audioPath(
 function decodedPath(
   from: AudioMetadata,
   accepts: readonly AudioFormat[],
-  { source }: AudioEnds,
+  { source }: AudioRoute,
 ): AudioPath | undefined {
   const codec = codecOf(from);
   const sampleRate = codec === 'opus' ? 48_000 : from.sampleRate;
@@ -114,8 +114,8 @@ interface Run {
  */
 export function adapt(
   accepts: readonly AudioFormat[],
-  { source: first, target }: AudioEnds,
-  onPath: (path: AudioPath, ends: AudioEnds) => void,
+  { source: first, target }: AudioRoute,
+  onPath: (path: AudioPath, route: AudioRoute) => void,
 ): (audio$: Observable<AudioChunk>, sourceOf?: (chunk: AudioChunk) => string) => Observable<AudioChunk> {
   let latest: AudioPath | undefined;
   let speaker: string | undefined;
@@ -124,10 +124,10 @@ export function adapt(
       const message = `${source} sends audio without a format`;
       throw new VoiceError(message, { code: 'unsupported_format', provider: source });
     }
-    const ends = { source, target };
+    const route = { source, target };
     const isKnown = latest !== undefined && sameFormat(latest.from, metadata);
-    const path = isKnown && latest ? latest : audioPath(metadata, accepts, ends);
-    if (!isKnown || source !== speaker) onPath(path, ends);
+    const path = isKnown && latest ? latest : audioPath(metadata, accepts, route);
+    if (!isKnown || source !== speaker) onPath(path, route);
     latest = path;
     speaker = source;
     return path;

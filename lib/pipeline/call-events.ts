@@ -1,10 +1,8 @@
 import { EMPTY, Subscription, type Observable } from 'rxjs';
-import { describeFormat } from '../audio/described.ts';
 import type { CallStateChange, MeetingPerson, MeetingPresence } from '../core/calls.ts';
 import { asObject, asString } from '../core/guard.ts';
 import type { InputProvider } from '../core/roles.ts';
 import type { Emit } from '../conversation/event-bus.ts';
-import type { AudioEnds, AudioPath } from './audio-path.ts';
 import type { AnyProvider } from './roles.ts';
 
 /** Publishes a platform's own events. */
@@ -67,14 +65,3 @@ type CallEvents = Partial<{
   readonly activeSpeaker$: Observable<MeetingPerson>;
   readonly people$: Observable<MeetingPresence>;
 }>;
-
-/** Publishes the chosen formats: each synthesis chooses its own again, but hardly ever a different one. */
-export function publishFormats(emit: Emit): (path: AudioPath, ends: AudioEnds) => void {
-  const known = new Map<string, string>();
-  return ({ from, to, transcoded }, { source, target }) => {
-    const settled = { from: `${source} ${describeFormat(from)}`, to: `${target} ${describeFormat(to)}`, transcoded };
-    if (known.get(source) === settled.from + settled.to) return;
-    known.set(source, settled.from + settled.to);
-    emit('provider.format', settled);
-  };
-}

@@ -13,7 +13,7 @@ import type {
 import { validator } from '../conversation/malformed.ts';
 import { feed } from '../stream/feed.ts';
 import { filterMap } from '../stream/filter-map.ts';
-import { audioPath, formatOf, type AudioEnds, type AudioPath } from './audio-path.ts';
+import { audioPath, formatOf, type AudioPath, type AudioRoute } from './audio-path.ts';
 import { microphoneGate, silenced } from './microphone-gate.ts';
 import { refused } from './pipeline-options.ts';
 
@@ -28,7 +28,7 @@ export interface CapturePathOptions {
   /** Detects voices in what is captured. */
   readonly vad: VoiceDetector | undefined;
   readonly scheduler: SchedulerLike;
-  readonly onPath: (path: AudioPath, ends: AudioEnds) => void;
+  readonly onPath: (path: AudioPath, route: AudioRoute) => void;
   readonly onChunk: (chunk: AudioChunk) => void;
   readonly onError: (error: unknown, provider: ProviderContract) => void;
 }
@@ -65,9 +65,9 @@ export class CapturePath {
   /** @throws VoiceError `unsupported_format` when the listener cannot accept the captured audio. */
   start(): Subscription {
     const { input, listener, isPushToTalk, onPath, onError } = this.#options;
-    const ends = { source: input.name, target: listener.name };
-    const path = audioPath(formatOf(input), listener.accepts, ends);
-    onPath(path, ends);
+    const route = { source: input.name, target: listener.name };
+    const path = audioPath(formatOf(input), listener.accepts, route);
+    onPath(path, route);
     const configure = (): unknown => listener.configureAudio(path.to);
     catchLater(configure(), (error) => onError(error, listener));
     this.#flowing.add(this.#flow(path, isPushToTalk));

@@ -8,7 +8,7 @@ import { History } from '../conversation/history.ts';
 import { PipelineControls } from './pipeline-controls.ts';
 import { refused, type PipelineOptions } from './pipeline-options.ts';
 import { publishProviders } from './provider-events.ts';
-import { isLoaded, loadEnds, type Roles } from './roles.ts';
+import { isLoaded, loadInputOutput, type Roles } from './roles.ts';
 import type { Session } from './session.ts';
 import { loadConversation } from './session-code.ts';
 import { claim, hold, release, unclaim } from './shared-providers.ts';
@@ -198,7 +198,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
   }
 
   async #load(): Promise<Roles> {
-    const roles = await loadEnds(this.assigned);
+    const roles = await loadInputOutput(this.assigned);
     if (this.#disposing) throw disposed();
     this.#loaded = roles;
     this.#providerEvents.add(this.#tellOf(roles.all.filter((provider) => !this.assigned.all.includes(provider))));
@@ -306,7 +306,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
           if (this.#drained$.observed) this.#drained$.next();
           else if (this.#session) void this.stop();
         },
-        onHangUp: () => void this.stop(),
+        onCallEnd: () => void this.stop(),
       });
     this.captured = this.#wired?.captured;
     return this.#wired;

@@ -32,16 +32,16 @@ export interface Roles<I = InputProvider, O = OutputProvider> {
   readonly all: readonly ProviderContract[];
 }
 
-/** Roles whose ends may have to be loaded first: see {@link loadEnds}. */
+/** Roles whose input and output may have to be loaded first: see {@link loadInputOutput}. */
 export type AssignedRoles = Roles<InputProvider | OnDemand<InputProvider>, OutputProvider | OnDemand<OutputProvider>>;
 
 /** Default input and output in a browser: microphone and speaker. */
-export interface DefaultEnds {
+export interface DefaultInputOutput {
   readonly input: OnDemand<InputProvider>;
   readonly output: OnDemand<OutputProvider>;
 }
 
-const browserEnds: DefaultEnds = {
+const browserDefaults: DefaultInputOutput = {
   input: new OnDemand('MicrophoneInput', async () => {
     const { MicrophoneInput } = await import('../providers/input/microphone-input.ts');
     return new MicrophoneInput();
@@ -63,12 +63,15 @@ const hints: Readonly<Record<ProviderRole, string>> = {
 
 /**
  * Assigns the roles: each to the first provider that covers it; an agent takes its three together. Input and output
- * default to a browser's microphone and speaker. Only {@link loadEnds} needs the browser: a server renders pages, too.
+ * default to a browser's microphone and speaker. Only {@link loadInputOutput} needs the browser: a server renders pages, too.
  *
  * @throws VoiceError `configuration`, naming the missing role and ways to fill it, or the role that two providers
  * cover.
  */
-export function assignRoles(providers: readonly AnyProvider[], defaults: DefaultEnds = browserEnds): AssignedRoles {
+export function assignRoles(
+  providers: readonly AnyProvider[],
+  defaults: DefaultInputOutput = browserDefaults,
+): AssignedRoles {
   const find = (role: ProviderRole): ProviderContract | undefined => {
     const [first, second] = providers.filter((provider) => provider.roles.includes(role));
     if (!first || !second) return first;
@@ -120,20 +123,21 @@ export function isLoaded(roles: AssignedRoles): roles is Roles {
 }
 
 /**
- * The roles, with the code of both ends loaded.
+ * The roles, with the code of input and output loaded.
  *
- * @throws VoiceError `configuration` when nothing covers an end and this is no browser; ProviderInitializationError when
- * the code cannot be loaded.
+ * @throws VoiceError `configuration` when nothing covers one of them and this is no browser;
+ * ProviderInitializationError when the code cannot be loaded.
  */
-export async function loadEnds(roles: AssignedRoles): Promise<Roles> {
+export async function loadInputOutput(roles: AssignedRoles): Promise<Roles> {
   for (const role of ['input', 'output'] as const) {
-    if (roles[role] === browserEnds[role] && !('AudioContext' in globalThis)) missing(role);
+    if (roles[role] === browserDefaults[role] && !('AudioContext' in globalThis)) missing(role);
   }
   const [input, output] = await Promise.all([loaded(roles.input), loaded(roles.output)]);
   return { ...roles, input, output, all: [...new Set([...roles.all, input, output])] };
 }
 
-const loaded = async <P>(end: P | OnDemand<P>): Promise<P> => (end instanceof OnDemand ? end.load() : end);
+const loaded = async <P>(provider: P | OnDemand<P>): Promise<P> =>
+  provider instanceof OnDemand ? provider.load() : provider;
 
 function missing(role: ProviderRole): never {
   throw new VoiceError(`The pipeline has no ${role} provider: ${hints[role]}`, { code: 'configuration' });

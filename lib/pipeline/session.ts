@@ -1,4 +1,5 @@
 import { catchError, defer, EMPTY, map, type Observable, of, type SchedulerLike, Subscription, switchMap } from 'rxjs';
+import { describeFormat } from '../audio/described.ts';
 import { OnDemand } from '../core/on-demand.ts';
 import type * as AgentCode from '../conversation/agent-conversation.ts';
 import type { Command } from '../conversation/commands.ts';
@@ -10,16 +11,16 @@ import type { History } from '../conversation/history.ts';
 import type * as ModelCode from '../conversation/model-conversation.ts';
 import { isAway } from '../conversation/provider-error.ts';
 import type { Phrases } from '../text/phrases.ts';
-import { adapt, type AudioEnds, type AudioPath } from './audio-path.ts';
+import { adapt, type AudioPath, type AudioRoute } from './audio-path.ts';
+import { publishCall } from './call-events.ts';
 import { CapturePath } from './capture-path.ts';
-import { publishEnds } from './end-events.ts';
 import { farewell } from './farewell.ts';
+import { hearAgain } from './hear-again.ts';
+import { publishInputOutput } from './input-output-events.ts';
 import type { PipelineOptions } from './pipeline-options.ts';
 import type { ErrorOrigin } from './provider-events.ts';
 import type { Roles } from './roles.ts';
 import { SessionUsage } from './session-usage.ts';
-import { publishCall, publishFormats } from './call-events.ts';
-import { hearAgain } from './hear-again.ts';
 
 export { assertPlayable } from './audio-path.ts';
 
@@ -43,15 +44,15 @@ export interface SessionParts {
   readonly onEvent: (event: VoiceEvent) => void;
   /** Called when the conversation cannot continue, or has come to its end. */
   readonly onComplete: () => void;
-  /** Called when the caller has hung up. */
-  readonly onHangUp: () => void;
+  /** Called when the call has ended. */
+  readonly onCallEnd: () => void;
 }
 
 function isPushToTalk({ turnTaking, endpointing }: PipelineOptions): boolean {
   return turnTaking?.strategy === 'manual' || (typeof endpointing === 'function' && endpointing.isManual === true);
 }
 
-type OnPath = (path: AudioPath, ends: AudioEnds) => void;
+type OnPath = (path: AudioPath, route: AudioRoute) => void;
 
 /** A session of a pipeline: listener, answerer and events, wired by {@link start}. */
 export class Session {
@@ -73,9 +74,9 @@ export class Session {
    * @throws VoiceError `unsupported_format` when the listener cannot accept the captured audio; what a provider throws.
    */
   start(work: Subscription): void {
-    const { roles, emit, scheduler, wants$, reportError, onEvent, onComplete, onHangUp } = this.#parts;
+    const { roles, emit, scheduler, wants$, reportError, onEvent, onComplete, onCallEnd } = this.#parts;
     // First, so that a loss just before the end is told.
-    work.add(publishEnds(roles, { emit, scheduler, wants$, onError: reportError }));
+    work.add(publishInputOutput(roles, { emit, scheduler, wants$, onError: reportError }));
     work.add(this.#usage.watch());
     work.add(this.captured.start());
     const next = (event: VoiceEvent): void => {
@@ -85,7 +86,7 @@ export class Session {
     const onError = (cause: unknown): void => reportError(cause, { provider: roles.input.name, role: 'input' });
     const events$ = conversationOf(this.#parts, this.captured, this.#onPath);
     work.add(events$.subscribe({ next, complete: onComplete, error: onError }));
-    work.add(publishCall(roles.input, emit, onHangUp, onError));
+    work.add(publishCall(roles.input, emit, onCallEnd, onError));
   }
 
   /** Reconnects the listener whenever it is lost from now on; unsubscribe to stop. */
@@ -100,6 +101,17 @@ export class Session {
   endUsage(): readonly ServiceUsage[] {
     return this.#usage.end();
   }
+}
+
+/** Publishes the chosen formats: each synthesis chooses its own again, but hardly ever a different one. */
+function publishFormats(emit: Emit): OnPath {
+  const known = new Map<string, string>();
+  return ({ from, to, transcoded }, { source, target }) => {
+    const settled = { from: `${source} ${describeFormat(from)}`, to: `${target} ${describeFormat(to)}`, transcoded };
+    if (known.get(source) === settled.from + settled.to) return;
+    known.set(source, settled.from + settled.to);
+    emit('provider.format', settled);
+  };
 }
 
 /** The path of captured audio to the listener. */
@@ -132,8 +144,8 @@ function conversationOf(
   onPath: OnPath,
 ): Observable<VoiceEvent> {
   const { input, stt, llm, tts, output, agent } = roles;
-  const ends = { source: (agent ?? tts)?.name ?? '', target: output.name };
-  const transcode = adapt(output.accepts, ends, onPath);
+  const route = { source: (agent ?? tts)?.name ?? '', target: output.name };
+  const transcode = adapt(output.accepts, route, onPath);
   const captions$ = captionsWhile(wants$('caption.word'), (error) =>
     reportError(error, { provider: output.name, role: 'output' }),
   );

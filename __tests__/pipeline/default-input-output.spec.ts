@@ -2,11 +2,11 @@ import { Pipeline } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
 import { OnDemand } from '../../lib/core/on-demand.ts';
 import type { InputProvider, OutputProvider } from '../../lib/core/roles.ts';
-import { assignRoles, loadEnds, type DefaultEnds } from '../../lib/pipeline/roles.ts';
+import { assignRoles, loadInputOutput, type DefaultInputOutput } from '../../lib/pipeline/roles.ts';
 
 const middle = (): [FakeSTT, FakeLLM, FakeTTS] => [new FakeSTT(), new FakeLLM(), new FakeTTS()];
 
-describe('The ends of a pipeline that nobody names', () => {
+describe('The input and output of a pipeline that names none', () => {
   it('are errors where there is no browser, with ways to fill them, once the pipeline begins', async () => {
     const [deaf, mute] = [middle(), [new FakeInput(), ...middle()]].map((providers) => new Pipeline({ providers }));
     await expect(deaf?.start()).rejects.toMatchObject({
@@ -59,23 +59,23 @@ describe('The ends of a pipeline that nobody names', () => {
   });
 
   describe('loaded by initialize()', () => {
-    const ends = (
+    const defaults = (
       load: () => Promise<InputProvider>,
       output: () => Promise<OutputProvider> = () => Promise.resolve(new FakeOutput()),
-    ): DefaultEnds => ({ input: new OnDemand('TheInput', load), output: new OnDemand('TheOutput', output) });
+    ): DefaultInputOutput => ({ input: new OnDemand('TheInput', load), output: new OnDemand('TheOutput', output) });
 
     it('take the roles that nobody covers', async () => {
       const [input, output] = [new FakeInput(), new FakeOutput()];
       const providers = middle();
       const assigned = assignRoles(
         providers,
-        ends(
+        defaults(
           () => Promise.resolve(input),
           () => Promise.resolve(output),
         ),
       );
       expect([assigned.input.name, assigned.output.name, assigned.all]).toEqual(['TheInput', 'TheOutput', providers]);
-      const roles = await loadEnds(assigned);
+      const roles = await loadInputOutput(assigned);
       expect([roles.input, roles.output]).toEqual([input, output]);
       expect(roles.all).toEqual([...providers, input, output]);
     });
@@ -83,7 +83,7 @@ describe('The ends of a pipeline that nobody names', () => {
     it('are not loaded where somebody covers them', async () => {
       const input = new FakeInput();
       const load = (): Promise<InputProvider> => Promise.reject(new Error('nobody asked for it'));
-      const roles = await loadEnds(assignRoles([input, ...middle()], ends(load)));
+      const roles = await loadInputOutput(assignRoles([input, ...middle()], defaults(load)));
       expect(roles.input).toBe(input);
     });
 
@@ -92,11 +92,11 @@ describe('The ends of a pipeline that nobody names', () => {
       const input = new FakeInput();
       const load = (): Promise<FakeInput> =>
         ++attempts === 1 ? Promise.reject(new TypeError('Failed to fetch')) : Promise.resolve(input);
-      const assigned = assignRoles(middle(), ends(load));
-      await expect(loadEnds(assigned)).rejects.toThrow(
+      const assigned = assignRoles(middle(), defaults(load));
+      await expect(loadInputOutput(assigned)).rejects.toThrow(
         'TheInput could not be initialized: its code could not be loaded',
       );
-      expect((await loadEnds(assigned)).input).toBe(input);
+      expect((await loadInputOutput(assigned)).input).toBe(input);
     });
   });
 });

@@ -10,8 +10,8 @@ import type { Roles } from './roles.ts';
 /** Most often that a loss is told, in milliseconds. */
 const overflowEveryMs = 1_000;
 
-/** What the events of a conversation's ends are published with. */
-export interface EndEventsContext {
+/** What the events of input and output are published with. */
+export interface InputOutputContext {
   readonly emit: Emit;
   readonly scheduler: SchedulerLike;
   /** Whether anybody listens to an event by name. */
@@ -20,7 +20,7 @@ export interface EndEventsContext {
 }
 
 /** Publishes the levels of input and output, the permission of the microphone, and what the queues of audio lose. */
-export function publishEnds({ input, output, listener }: Roles, context: EndEventsContext): Subscription {
+export function publishInputOutput({ input, output, listener }: Roles, context: InputOutputContext): Subscription {
   const { emit, scheduler, wants$, onError } = context;
   const ofInput = { role: 'input', provider: input.name } as const;
   const ofOutput = { role: 'output', provider: output.name } as const;
