@@ -768,6 +768,55 @@ describe('AlphaAgent: life', () => {
     await rig.agent.dispose();
   });
 
+  it('F44: connect during disconnect begins a session of its own', async () => {
+    const { agent, clock, accept, sent, say, conversation } = await live({ greeting: 'Hello!' });
+    say({ type: 'ConversationText', role: 'user', content: 'I am Ada.' });
+    const first = agent.sockets.last;
+    const gone = agent.disconnect();
+    const again = agent.connect();
+    // The service does not answer the close.
+    await clock.advance(1000);
+    await gone;
+    expect(agent.sockets.all.length).toBe(2);
+    accept();
+    await again;
+    first.say({ type: 'ConversationText', role: 'user', content: 'Too late.' });
+    expect(settingsOf(sent()).agent).toMatchObject({ greeting: 'Hello!' });
+    expect(settingsOf(sent()).agent).not.toHaveProperty('context');
+    expect(conversation.map(({ text }) => text)).toEqual(['I am Ada.']);
+    await agent.dispose();
+  });
+
+  it('F44: a connect that waits for disconnect opens nothing once the agent is disposed of', async () => {
+    const { agent, clock } = await live();
+    agent.isPolite = false;
+    const gone = agent.disconnect();
+    const again = failure(agent.connect());
+    await agent.dispose();
+    await gone;
+    expect((await again).code).toBe('aborted');
+    await clock.advance(0);
+    expect([clock.pending, agent.sockets.live]).toEqual([0, 0]);
+  });
+
+  it('F44: disconnect ends a session that was never opened: audio after a loss belongs to no other start', async () => {
+    const rig = await live({ greeting: 'Hello!', reconnect: false });
+    rig.say({ type: 'ConversationText', role: 'user', content: 'I am Ada.' });
+    rig.agent.sockets.last.drop();
+    await settle();
+    rig.agent.sendAudio({ data: pcm(640) });
+    await rig.agent.disconnect();
+    rig.agent.configureAudio({ encoding: 'mulaw', sampleRate: 8000, channels: 1 });
+    const again = rig.agent.connect();
+    await settle();
+    rig.accept();
+    await again;
+    expect(rig.agent.sockets.last.byteCount).toBe(0);
+    expect(settingsOf(rig.sent()).agent).toMatchObject({ greeting: 'Hello!' });
+    expect(settingsOf(rig.sent()).agent).not.toHaveProperty('context');
+    await rig.agent.dispose();
+  });
+
   it('says why its last session has ended to whoever needs one', async () => {
     const rig = await live();
     rig.agent.sockets.last.drop();

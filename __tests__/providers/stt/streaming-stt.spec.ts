@@ -760,6 +760,17 @@ describe('StreamingSTT: life', () => {
     }
   });
 
+  it('F44: a connect that waits for disconnect opens nothing once the provider is disposed of', async () => {
+    const { stt, clock } = await live();
+    const ended = stt.disconnect();
+    const opened = failure(stt.connect());
+    await stt.dispose();
+    await ended;
+    expect((await opened).code).toBe('aborted');
+    await clock.advance(0);
+    expect([clock.pending, stt.sockets.live]).toEqual([0, 0]);
+  });
+
   it('a provider that was disposed of can begin again', async () => {
     const { stt, clock } = await live();
     const disposed = stt.dispose();

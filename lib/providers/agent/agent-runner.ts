@@ -18,7 +18,7 @@ import { parseJsonObject } from '../../core/parse-json.ts';
 import type { TransportOptions } from '../../core/remote-provider.ts';
 import type { AgentHeard, AgentText, ConnectionEvent } from '../../core/roles.ts';
 import { merge } from '../../stream/merge.ts';
-import type { ReconnectingSocketOptions } from '../../transport/reconnecting-socket-options.ts';
+import type { ReconnectingSocketOptions, SocketCloseOptions } from '../../transport/reconnecting-socket-options.ts';
 import { ReconnectingSocket, type SocketData } from '../../transport/reconnecting-socket.ts';
 import type { AgentCommand, AgentConfig, AgentContext, AgentProblem, AgentWire } from './agent-wire.ts';
 import type { AgentEvent, AgentInput, DialogueStep } from './dialogue-state.ts';
@@ -73,8 +73,10 @@ export class AgentRunner<C extends AgentConfig, S> {
   #session: Session<S> | undefined;
   /** The session that was lost: the next one goes on with its conversation. */
   #lost: Session<S> | undefined;
-  /** Why. */
+  /** The error it was lost with. */
   #lostWith: VoiceError | undefined;
+  /** The end of the session, while it ends. */
+  #closing: Promise<void> | undefined;
   #hasSentAudio = false;
   #commands = 0;
   #replies = 0;
@@ -99,12 +101,15 @@ export class AgentRunner<C extends AgentConfig, S> {
 
   /** Opens a session, unless there is one. Resolves when the service is ready. */
   connect(): Promise<void> {
-    return this.#open().socket.open();
+    return this.#closing ? this.#closing.then(() => this.connect()) : this.#open().socket.open();
   }
 
-  async disconnect(): Promise<void> {
-    this.#lost = undefined;
-    await this.#session?.socket.close();
+  /** Ends the session, and forgets one that was lost. Concurrent calls share it. */
+  disconnect(options?: SocketCloseOptions): Promise<void> {
+    this.#closing ??= this.#close(options).finally(() => {
+      this.#closing = undefined;
+    });
+    return this.#closing;
   }
 
   sendAudio(data: Uint8Array<ArrayBuffer>): void {
@@ -151,9 +156,19 @@ export class AgentRunner<C extends AgentConfig, S> {
   }
 
   async dispose(): Promise<void> {
+    if (this.#closing) {
+      this.#session?.socket.terminate();
+      await this.#closing;
+    }
+    // The session, or that of a connect() which waited for the end of another.
+    await this.disconnect({ timeoutMs: disposeMs });
+  }
+
+  async #close(options?: SocketCloseOptions): Promise<void> {
     const session = this.#session;
     this.#lost = undefined;
-    await session?.socket.close({ timeoutMs: disposeMs });
+    await session?.socket.close(options);
+    // A session that was never opened emits no `closed`.
     session?.life.unsubscribe();
     if (this.#session === session) this.#session = undefined;
   }

@@ -193,7 +193,11 @@ export class WireRunner<C extends StreamingSTTConfig, S> {
 
   /** Ends the session soon. */
   async dispose(): Promise<void> {
-    if (this.#stopping) this.terminate();
+    if (this.#stopping) {
+      this.terminate();
+      await this.#stopping;
+    }
+    // The session, or that of a connect() which waited for the end of another.
     await this.stop({ timeoutMs: disposeMs });
   }
 
