@@ -31,6 +31,8 @@ export class Player {
   /** The imperative queue, while it is playing. */
   #queue$: Subject<AudioChunk | AudioMark> | undefined;
   #queueWork = Subscription.EMPTY;
+  /** Calls of {@link flush} whose mark is still behind audio being decoded. */
+  readonly #unmarked = new Set<() => void>();
   /** The error of an enqueued chunk. */
   #queueError: VoiceError | undefined;
 
@@ -99,7 +101,7 @@ export class Player {
     return new Promise((resolve) => {
       const play = this.#play;
       if (!play || play.isOver) resolve();
-      else if (this.#queue$) this.#queue$.next({ onMark: () => play.flush(resolve) });
+      else if (this.#queue$) this.#mark(this.#queue$, play, resolve);
       else play.whenOver(resolve);
     });
   }
@@ -168,8 +170,22 @@ export class Player {
     });
   }
 
+  #mark(queue$: Subject<AudioChunk | AudioMark>, play: Play, resolve: () => void): void {
+    this.#unmarked.add(resolve);
+    queue$.next({
+      onMark: () => {
+        this.#unmarked.delete(resolve);
+        play.flush(resolve);
+      },
+    });
+  }
+
+  /** Whoever calls this ends the play too. */
   #closeQueue(): void {
     this.#queueWork.unsubscribe();
+    // Marks that were not reached are lost with the queue.
+    for (const resolve of this.#unmarked) this.#play?.whenOver(resolve);
+    this.#unmarked.clear();
     this.#queue$ = undefined;
     this.#queueError = undefined;
   }

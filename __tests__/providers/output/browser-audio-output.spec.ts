@@ -246,4 +246,66 @@ describe('BrowserAudioOutput over its own worklet', () => {
     await settle();
     expect(flushed).toBe(2);
   });
+
+  describe('flush() behind a file that is still being decoded', () => {
+    const file: AudioChunk = { data: new Uint8Array(8), metadata: { encoding: 'flac', sampleRate: rate, channels: 1 } };
+    const speech = {
+      sampleRate: rate,
+      numberOfChannels: 1,
+      getChannelData: () => new Float32Array(4800).fill(0.5),
+    };
+
+    function flushing() {
+      let [decoded, damaged] = [(): void => undefined, (): void => undefined];
+      context().decodeAudioData = () =>
+        new Promise((resolve, reject) => {
+          decoded = () => resolve(speech);
+          damaged = () => reject(new Error('the file is damaged'));
+        });
+      let isSettled = false;
+      output.enqueue(file);
+      void output.flush().then(() => {
+        isSettled = true;
+      });
+      return { isSettled: () => isSettled, decoded: () => decoded(), damaged: () => damaged() };
+    }
+
+    it('waits until the file was heard', async () => {
+      const { decoded, isSettled } = flushing();
+      await settle();
+      decoded();
+      await settle();
+      context().render(50);
+      await settle();
+      expect(isSettled()).toBe(false);
+      context().render(100);
+      await settle();
+      expect(isSettled()).toBe(true);
+    });
+
+    it.each<[string, () => unknown]>([
+      ['stop()', () => output.stop()],
+      ['dispose()', () => output.dispose()],
+      ['play()', () => playing()],
+    ])('settles when %s ends the queue', async (_call, end) => {
+      const { isSettled } = flushing();
+      await settle();
+      expect(isSettled()).toBe(false);
+      end();
+      await settle();
+      expect(isSettled()).toBe(true);
+    });
+
+    it('settles when the file is damaged, once what came before it was heard', async () => {
+      output.enqueue(counting(4800));
+      const { isSettled, damaged } = flushing();
+      await settle();
+      damaged();
+      await settle();
+      expect(isSettled()).toBe(false);
+      context().render(150);
+      await settle();
+      expect(isSettled()).toBe(true);
+    });
+  });
 });

@@ -48,6 +48,8 @@ export class FakeAudioContext extends EventTarget {
   readonly heard: number[] = [];
   /** Whether the clock stands still although the state says otherwise. */
   frozen = false;
+  /** What its decoder makes of a file. */
+  decodeAudioData = (): Promise<unknown> => Promise.reject(new Error('the file is damaged'));
   readonly #classes = new Map<string, ProcessorClass>();
   readonly #processors: Processor[] = [];
   #frame = 0;
