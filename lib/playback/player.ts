@@ -85,15 +85,16 @@ export class Player {
   /**
    * Adds a chunk to the imperative queue.
    *
-   * @throws VoiceError `not_ready` while a `play()` is running; `unsupported_format` or `overflow`, for this chunk or
-   * for an earlier one that had to be decoded first.
+   * @throws VoiceError `not_ready` while a `play()` is running, or while what came before a damaged file still sounds;
+   * `unsupported_format` or `overflow`, for this chunk or for an earlier one that had to be decoded first. In each case
+   * this chunk is dropped.
    */
   enqueue(chunk: AudioChunk): void {
+    // Opening a queue, or the refusal to, would lose it.
+    this.#throwQueueError();
     if (!this.#queue$ || !this.isPlaying) this.#openQueue();
     this.#queue$?.next(chunk);
-    const error = this.#queueError;
-    this.#queueError = undefined;
-    if (error) throw error;
+    this.#throwQueueError();
   }
 
   /** Resolves when everything enqueued (or the running `play()`) was heard, or was stopped. */
@@ -168,6 +169,12 @@ export class Player {
         play.complete(this.#queueError);
       },
     });
+  }
+
+  #throwQueueError(): void {
+    const error = this.#queueError;
+    this.#queueError = undefined;
+    if (error) throw error;
   }
 
   #mark(queue$: Subject<AudioChunk | AudioMark>, play: Play, resolve: () => void): void {

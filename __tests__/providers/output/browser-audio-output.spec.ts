@@ -247,6 +247,25 @@ describe('BrowserAudioOutput over its own worklet', () => {
     expect(flushed).toBe(2);
   });
 
+  it.each([
+    ['while what came before it sounds', 4800],
+    ['when nothing came before it', 0],
+  ])('tells the next enqueue() of a damaged file, %s', async (_when, frames) => {
+    output.enqueue(counting(frames));
+    output.enqueue({ data: new Uint8Array(8), metadata: { encoding: 'flac', sampleRate: rate, channels: 1 } });
+    const flushed = output.flush();
+    await settle();
+    const next = counting(48, 1_000_000);
+    expect(() => output.enqueue(next)).toThrow('or the file is damaged');
+    context().render(200);
+    await flushed;
+    output.enqueue(next);
+    const played = output.flush();
+    context().render(100);
+    await played;
+    expect(numbers(context().heard).filter((sample) => sample > 1_000_000)).toHaveLength(48);
+  });
+
   describe('flush() behind a file that is still being decoded', () => {
     const file: AudioChunk = { data: new Uint8Array(8), metadata: { encoding: 'flac', sampleRate: rate, channels: 1 } };
     const speech = {
