@@ -1,4 +1,4 @@
-import { Subject } from 'rxjs';
+import { Observable, Subject } from 'rxjs';
 import { audioLevels, type AudioLevel } from 'rxvoice';
 import type { AudioChunk, AudioMetadata } from '../../lib/audio/types.ts';
 import { TestClock } from '../transport/test-clock.ts';
@@ -30,6 +30,18 @@ describe('audioLevels() of an input', () => {
     const long = new Int16Array(1_600).fill(8_192);
     audio$.next({ data: new Uint8Array(long.buffer) });
     expect(told[1]).toEqual({ rms: 0.25, peak: 0.25 });
+  });
+
+  it('listens once, so that no frame is measured twice', () => {
+    let listeners = 0;
+    const audio$ = new Observable<AudioChunk>(() => {
+      listeners += 1;
+      return () => (listeners -= 1);
+    });
+    const levels = audioLevels({ audio$, getMetadata: () => metadata }, { scheduler: new TestClock() }).subscribe();
+    expect(listeners).toBe(1);
+    levels.unsubscribe();
+    expect(listeners).toBe(0);
   });
 
   it('is zero once when no audio comes, and over with the input', async () => {

@@ -1,5 +1,6 @@
 import {
   asyncScheduler,
+  connect,
   debounceTime,
   defer,
   distinctUntilChanged,
@@ -92,13 +93,15 @@ function levelsOfInput(
         };
       }),
     );
-    return merge(
-      levels$,
-      levels$.pipe(
+    const quiet$ = (level$: Observable<AudioLevel>): Observable<AudioLevel> =>
+      level$.pipe(
         debounceTime(quietIntervals * intervalMs, scheduler),
         map(() => silent),
-      ),
-    ).pipe(distinctUntilChanged(areSame));
+      );
+    return levels$.pipe(
+      connect((level$) => merge(level$, quiet$(level$))),
+      distinctUntilChanged(areSame),
+    );
   });
 }
 

@@ -134,6 +134,7 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
     loading.catch(() => undefined);
     // At once, while the user's gesture counts.
     const context = await openContext({ provider: name, elsewhere, workletUrl: config.workletUrl, sampleRate });
+    const upkeep = new Subscription();
     try {
       const player = await loading;
       const gain = new GainNode(context);
@@ -142,12 +143,13 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
         closeContext(context);
         return;
       }
-      const upkeep = this.upkeep$(context).subscribe();
+      upkeep.add(this.upkeep$(context).subscribe());
       before.unsubscribe();
       this.#gain = gain;
       this.#opened = player.open(context, gain, channels);
       this.#opened.add(upkeep);
     } catch (error) {
+      upkeep.unsubscribe();
       closeContext(context);
       throw error;
     }

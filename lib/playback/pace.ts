@@ -1,8 +1,9 @@
-import { asyncScheduler, Observable, takeWhile, type MonoTypeOperatorFunction, type SchedulerLike } from 'rxjs';
+import { asyncScheduler, Observable, type MonoTypeOperatorFunction, type SchedulerLike } from 'rxjs';
 import { describeFormat } from '../audio/described.ts';
 import { durationMs, isPcmLike } from '../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import { VoiceError } from '../core/errors.ts';
+import { feed } from '../stream/feed.ts';
 import { Fifo } from '../stream/fifo.ts';
 import { PlaybackClock } from './clock.ts';
 import { Pacer } from './pacer.ts';
@@ -86,15 +87,13 @@ export function pace(options: PaceOptions = {}): MonoTypeOperatorFunction<AudioC
       };
 
       subscriber.add(() => clock.wake(sleeper, Infinity));
-      subscriber.add(
-        source$.pipe(takeWhile((chunk) => (accept(chunk), !subscriber.closed))).subscribe({
-          error: (error: unknown) => subscriber.error(error),
-          complete: () => {
-            completed = true;
-            if (queue.length === 0 && !running) wake();
-          },
-        }),
-      );
+      feed(source$, subscriber, {
+        next: accept,
+        complete: () => {
+          completed = true;
+          if (queue.length === 0 && !running) wake();
+        },
+      });
     });
 }
 

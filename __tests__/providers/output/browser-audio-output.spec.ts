@@ -51,6 +51,31 @@ describe('BrowserAudioOutput over its own worklet', () => {
     expect((early.audioNode as GainNode | undefined)?.gain.value).toBe(0.25);
   });
 
+  it('leaves no audio session behind where the device cannot be played on', async () => {
+    await output.dispose();
+    const session = { type: 'auto' };
+    const seen: string[] = [];
+    const page = {
+      navigator: { audioSession: session },
+      AudioWorkletNode: function () {
+        seen.push(session.type);
+        throw new Error('no processor');
+      },
+    };
+    const before = Object.keys(page).map((key) => [key, Object.getOwnPropertyDescriptor(globalThis, key)] as const);
+    for (const [key, value] of Object.entries(page)) {
+      Object.defineProperty(globalThis, key, { value, configurable: true, writable: true });
+    }
+    const broken = new BrowserAudioOutput({ scheduler: clock });
+    await expect(broken.initialize()).rejects.toThrow('no processor');
+    expect([...seen, session.type]).toEqual(['playback', 'auto']);
+    await broken.dispose();
+    for (const [key, descriptor] of before) {
+      if (descriptor) Object.defineProperty(globalThis, key, descriptor);
+      else Reflect.deleteProperty(globalThis, key);
+    }
+  });
+
   it('plays each sample once and in order, whatever the pieces', () => {
     const { source$, log } = playing();
     let from = 0;
