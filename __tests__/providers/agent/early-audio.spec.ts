@@ -23,6 +23,23 @@ async function heard(seconds: number) {
 }
 
 describe('audio before initialize()', () => {
+  it('is kept as a copy: a caller may use its buffer again', async () => {
+    const { agent, say } = agentRig(AlphaAgent, {});
+    const buffer = Buffer.from([1, 2]);
+    agent.sendAudio({ data: buffer });
+    buffer.fill(9);
+    await agent.initialize();
+    const connected = agent.connect();
+    agent.sendAudio({ data: buffer });
+    buffer.fill(7);
+    await settle();
+    agent.sockets.last.accept();
+    say({ type: 'Welcome' }, { type: 'SettingsApplied' });
+    await connected;
+    expect(agent.sockets.last.bytes).toEqual([1, 2, 9, 9]);
+    await agent.dispose();
+  });
+
   it('is sent in order once the service is ready', async () => {
     expect(await heard(3)).toEqual({ sent: [1, 2, 3], droppedMs: 0, problems: [] });
   });

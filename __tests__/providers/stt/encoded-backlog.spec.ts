@@ -44,6 +44,14 @@ describe('compressed audio that is kept', () => {
     expect(backlog.from(60_000).map(([first]) => first)).toEqual([1, 2, 3]);
   });
 
+  it('is a copy, as what is sent of it: a caller may use its buffer again', () => {
+    const backlog = new EncodedBacklog();
+    const buffer = Buffer.from(chunk(1));
+    const [sent] = backlog.push(buffer);
+    buffer.fill(9);
+    expect([sent, ...backlog.from()]).toEqual([chunk(1), chunk(1)]);
+  });
+
   it('above 16 MiB is its first chunk and the newest, and begins where the last final ended', () => {
     const backlog = new EncodedBacklog();
     backlog.push(chunk(0, 100));

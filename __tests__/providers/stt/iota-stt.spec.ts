@@ -525,6 +525,15 @@ describe('IotaSTT', () => {
       expect(sent().config).toMatchObject({ encoding: 'LINEAR16', sampleRateHertz: 8_000 });
     });
 
+    it('keeps copies: a caller may read a file into one buffer, block by block', async () => {
+      await ready();
+      await stt.connect();
+      const buffer = Buffer.alloc(2);
+      for (const value of [1, 2, 3]) stt.sendAudio({ data: buffer.fill(value) });
+      await stt.disconnect();
+      expect([...Buffer.from(sent().audio.content, 'base64')]).toEqual([1, 1, 2, 2, 3, 3]);
+    });
+
     it('gives an empty result for a turn without audio', async () => {
       await ready();
       await stt.connect();

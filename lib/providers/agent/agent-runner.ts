@@ -114,7 +114,9 @@ export class AgentRunner<C extends AgentConfig, S> {
 
   sendAudio(data: Uint8Array<ArrayBuffer>): void {
     this.#hasSentAudio = true;
-    this.#open().socket.send(this.#host.wire.encode?.(data) ?? data);
+    const { socket } = this.#open();
+    // The caller may use its buffer again while audio waits for the service.
+    socket.send(this.#host.wire.encode?.(data) ?? (socket.isReady ? data : new Uint8Array(data)));
   }
 
   cutOff(heard: AgentHeard): void {

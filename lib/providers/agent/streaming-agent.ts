@@ -143,7 +143,8 @@ export abstract class StreamingAgent<C extends AgentConfig, S, A = unknown>
   sendAudio({ data, metadata }: AudioChunk): void {
     if (data.length === 0 || (metadata && !this.#fits(metadata))) return;
     if (this.#running) this.#running.runner.sendAudio(data);
-    else this.#early.push({ data, ms: durationMs(data.length, this.inputFormat) });
+    // The caller may use its buffer again.
+    else this.#early.push({ data: new Uint8Array(data), ms: durationMs(data.length, this.inputFormat) });
   }
 
   /** Sends a text to the agent as if the user had spoken it. */

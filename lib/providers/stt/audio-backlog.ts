@@ -124,11 +124,12 @@ export class EncodedBacklog {
     return this.startMs + this.#bytes / leastBytesPerMs;
   }
 
-  /** Adds a chunk, and returns it. */
+  /** Adds a copy of a chunk, and returns it. */
   push(data: Uint8Array<ArrayBuffer>): readonly Uint8Array<ArrayBuffer>[] {
-    this.#chunks.push(data);
-    this.#bytes += data.length;
-    return [data];
+    const copy = new Uint8Array(data);
+    this.#chunks.push(copy);
+    this.#bytes += copy.length;
+    return [copy];
   }
 
   /** Notes that the audio before a position is final; none of it can be dropped. */

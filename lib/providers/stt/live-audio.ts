@@ -30,9 +30,9 @@ export class LiveAudio {
     return this.#length;
   }
 
-  /** Adds a chunk. */
+  /** Adds a copy of a chunk. */
   push(data: Uint8Array<ArrayBuffer>): void {
-    this.#chunks.push(data);
+    this.#chunks.push(new Uint8Array(data));
     this.#length += data.length;
   }
 
