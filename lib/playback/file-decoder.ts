@@ -88,7 +88,7 @@ class CodecFile implements FileDecoder {
     if (this.#reader && !this.#isWhole) await this.#decode(this.#reader.flush());
     if (this.#decoder) await this.#decoder.flush();
     else if (this.#length > 0) await this.#decodeWhole();
-    // Else a file of another format would be silence.
+    // Otherwise a file in another format would play as silence.
     if (this.#head && !this.#hasSamples && !this.#isClosed) throw this.#refusal();
   }
 
@@ -123,7 +123,7 @@ class CodecFile implements FileDecoder {
   async #decodeWhole(): Promise<void> {
     const bytes = joinBytes(this.#pieces);
     this.#pieces = [];
-    // Where frames can be decoded, there was none.
+    // If only frames can be decoded, the file contained none.
     if (!this.#isWhole || !this.#codecs.file) throw this.#refusal();
     const audio = await this.#codecs.file(bytes).catch((cause: unknown) => {
       throw this.#refusal(cause);
@@ -131,7 +131,7 @@ class CodecFile implements FileDecoder {
     this.#emit(this.#noted(audio));
   }
 
-  /** Silence is samples too, also where all of them are trimmed. */
+  /** Notes that something was decoded, even if all of it is trimmed. */
   #noted(audio: DecodedAudio): DecodedAudio {
     this.#hasSamples ||= (audio.channels[0]?.length ?? 0) > 0;
     return audio;

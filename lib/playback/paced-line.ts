@@ -45,7 +45,7 @@ export interface PacedLineOptions {
   /** How much unheard audio the sink may hold, in milliseconds. Default: 0. */
   readonly leadMs?: number | undefined;
   /**
-   * Longest piece that the sink takes in one write, in milliseconds. It is written to as rarely. Pieces are at most half
+   * Longest piece that the sink takes in one write, in milliseconds. Writes are that far apart. Pieces are at most half
    * the lead long, so that the sink never runs dry in between. Default: one frame.
    */
   readonly pieceMs?: number | undefined;

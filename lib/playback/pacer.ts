@@ -10,7 +10,7 @@ export class Pacer {
   readonly #clock: PlaybackClock;
   readonly #leadMs: number;
   #originMs: number;
-  /** The origin of {@link timeOf}: what the receiver reports late has sounded without a gap all the same. */
+  /** The origin of {@link timeOf}. A late report does not move it: that does not mean that there was a gap. */
   #soundOriginMs: number;
 
   constructor(clock: PlaybackClock, leadMs: number) {
@@ -24,7 +24,7 @@ export class Pacer {
     return this.positionAt(this.#clock.now());
   }
 
-  /** The same at a time of the clock: to look at it costs more than to reckon with it. */
+  /** {@link positionMs} at a time already read: reading the clock costs more than the arithmetic. */
   positionAt(now: number): number {
     return now - this.#originMs;
   }

@@ -13,8 +13,8 @@ const pauseMs = 200;
 const quietLevel = 0.01;
 
 /**
- * Sounds raw audio as a media track. A track runs in real time: what has waited, such as for a connection, sounds whole,
- * but with shorter pauses, until it has caught up.
+ * Sounds raw audio as a media track, in real time. A backlog, such as from before the connection, plays with shortened
+ * pauses until it has caught up.
  */
 export class TrackFeed {
   readonly #context: AudioContext;

@@ -99,7 +99,7 @@ export class WorkletLine implements PlaybackLine {
     );
   }
 
-  /** Only what the worklet has told: whatever it has not played when a play is over would be cut off. */
+  /** Counts only what the worklet has reported: ending the play cuts off the rest. */
   isHeard(offset: number): boolean {
     return offset <= Math.min(this.heard, this.#played * this.#frameBytes);
   }

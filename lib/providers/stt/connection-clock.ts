@@ -25,14 +25,14 @@ export class ConnectionClock {
     this.#sentMs += ms;
   }
 
-  /** Counts silence of our own that was sent. */
+  /** Counts silence that we added. */
   filled(ms: number): void {
     const audioMs = this.toAudioMs(this.#sentMs);
     this.#sentMs += ms;
     this.#mark(audioMs);
   }
 
-  /** The last that was sent was silence of our own. */
+  /** Marks the last `ms` sent as silence that we added. */
   padded(ms: number): void {
     this.#mark(this.toAudioMs(this.#sentMs - ms));
   }

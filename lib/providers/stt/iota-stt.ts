@@ -95,7 +95,7 @@ export class IotaSTT extends BatchSTT<IotaSTTConfig> {
   }
 
   protected override recognize(recording: Recording): Observable<TranscriptionResult> {
-    // What is ready has loaded it.
+    // Set by `initialize()`, which has been checked.
     return this.#recognizer?.recognize(recording) ?? EMPTY;
   }
 

@@ -212,7 +212,7 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
           .pipe(
             startWith(undefined),
             switchMap(() => this.#wanted$()),
-            // What is ready has loaded it.
+            // Set by `initialize()`, which has been checked.
             switchMap((wanted) => (wanted ? this.#sessions?.listen$(started) : undefined) ?? EMPTY),
           )
           .subscribe({

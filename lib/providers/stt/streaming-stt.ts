@@ -156,7 +156,7 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     return defer(() => {
       this.assertReady('transcribe');
       const runner = this.#runner;
-      // What is ready has loaded it.
+      // Set by `initialize()`, which has been checked.
       if (!runner) return EMPTY;
       if (runner.isListening) {
         throw this.error(`${this.name} is connected: it transcribes one stream at a time`, { code: 'configuration' });
@@ -229,7 +229,7 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     this.resolveUrl('');
     this.reportRetiring(this.#service);
     if (this.#runner) return;
-    // A page shows before it needs what listens.
+    // Loaded here, so that a page can render without it.
     const wire = this.#wire;
     const code = new OnDemand(this.name, () => import('./wire-runner.ts'));
     const dialect = 'load' in wire ? wire.load(this.#dialectHost) : wire;

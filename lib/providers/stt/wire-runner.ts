@@ -64,7 +64,7 @@ export interface RunnerHost<C extends StreamingSTTConfig, S> {
 
 /**
  * Runs an {@link STTWire}: folds inputs (messages, connections, operations, time) through it and carries out its effects.
- * Keeps audio until it is final, and sends it again after a loss. A page loads it by `initialize()`.
+ * Keeps audio until it is final, and sends it again after a loss. Loaded during `initialize()`.
  */
 export class WireRunner<C extends StreamingSTTConfig, S> {
   readonly #host: RunnerHost<C, S>;

@@ -37,7 +37,7 @@ export interface NativePlayerHost {
   readonly error: (message: string, options: Omit<VoiceErrorOptions, 'provider'>) => VoiceError;
 }
 
-/** Speaks with the browser's voices. A page loads it by `initialize()`. */
+/** Speaks with the browser's voices. Loaded during `initialize()`. */
 export class NativePlayer {
   readonly #host: NativePlayerHost;
   readonly #outputs: SynthesisOutputs;

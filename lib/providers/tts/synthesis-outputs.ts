@@ -45,7 +45,7 @@ let syntheses = 0;
 
 /**
  * Shared by all text-to-speech providers: fills their hot streams and calls their callbacks, with syntheses that never
- * mix. A page loads it by `initialize()`.
+ * mix. Loaded during `initialize()`.
  */
 export class SynthesisOutputs {
   readonly #options: SynthesisOutputsOptions;

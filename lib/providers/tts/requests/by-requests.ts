@@ -82,7 +82,7 @@ class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {
   }
 
   async start(signal: AbortSignal): Promise<void> {
-    // No page waits for what speaks.
+    // Loaded here, so that a page can render without it.
     const wire = this.#wire;
     const { name } = this.#host.voice;
     const code = new OnDemand(name, () => import('./speech-requests.ts'));

@@ -138,7 +138,7 @@ export class SpeechRequests<C extends RequestTTSConfig> {
       ),
       toArray(),
     );
-    // What only speaks joins nothing.
+    // Only `synthesize()` needs this code.
     const code = new OnDemand(voice.name, () => import('./join-audio.ts'));
     const file$ = forkJoin([files$, defer(() => code.load())]).pipe(
       map(([files, { joinAudio }]) => joinAudio(files, format, voice.name)),

@@ -125,7 +125,7 @@ class SocketSpeaker<C extends TTSConfig, S> implements Speaker {
   }
 
   async start(signal: AbortSignal): Promise<void> {
-    // No page waits for what speaks.
+    // Loaded here, so that a page can render without it.
     const wire = this.#wire;
     const { name } = this.#host.voice;
     const code = new OnDemand(name, () => import('./voice-sockets.ts'));
