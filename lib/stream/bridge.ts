@@ -1,4 +1,4 @@
-import { asyncScheduler, defer, from, noop, Observable, type ObservableInput, type Subscriber } from 'rxjs';
+import { asyncScheduler, defer, from, Observable, type ObservableInput, type Subscriber } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 
 /** Values read in one task: a source that always has another one must not starve everything else. */
@@ -13,7 +13,7 @@ export function fromStream<T>(stream: ReadableStream<T>, pause?: Pause<T>): Obse
     const reader = stream.getReader();
     void pump(() => reader.read(), subscriber, pause);
     return () => {
-      reader.cancel().catch(noop);
+      reader.cancel().catch(ignore);
     };
   });
 }
@@ -32,7 +32,7 @@ export function fromAsync<T>(
     const close = (): void => {
       // A waiting iterator runs its `finally` only when its wait ends, so abort the signal first.
       abort.abort();
-      iterator?.return?.().catch(noop);
+      iterator?.return?.().catch(ignore);
     };
     const start = async (): Promise<void> => {
       const opened = (await open(abort.signal))[Symbol.asyncIterator]();
@@ -152,6 +152,8 @@ async function pump<T>(
 }
 
 const nextTask = (): Promise<unknown> => new Promise((resolve) => asyncScheduler.schedule(resolve));
+
+const ignore = (): void => undefined;
 
 /** Fails with the signal's reason when it aborts; otherwise never emits. */
 export function fromAbort(signal: AbortSignal | undefined): Observable<never> {

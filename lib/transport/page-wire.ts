@@ -91,7 +91,7 @@ export type ServerMessage<E = WireObject> =
       /** Sample rate of the server's audio, in Hz. */
       readonly rate: number;
       /** The audio of both directions. Default: linear16. */
-      readonly audio?: 'opus';
+      readonly audio?: 'opus' | undefined;
       /** How much of the microphone's audio has arrived. */
       readonly mic: number;
       /** The number of the last command that has arrived. Older servers do not tell. */

@@ -124,7 +124,7 @@ export class PageOpus {
   /** What players of Opus decode before a position that they seek (RFC 7845), in milliseconds. */
   readonly warmUpMs = 80;
   /** Samples of a packet of the page's, at its microphone's rate. */
-  readonly micPacketFrames: number;
+  readonly micFrames: number;
   readonly #voice: OpusCodec;
   readonly #ear: OpusCodec;
   readonly #micDelay: number;
@@ -143,7 +143,7 @@ export class PageOpus {
       this.#voice.close();
       throw cause;
     }
-    this.micPacketFrames = opusPacketFrames(micRate);
+    this.micFrames = opusPacketFrames(micRate);
     this.#micDelay = opusDelayFrames(micRate);
   }
 
@@ -184,7 +184,7 @@ export class PageOpus {
     if (packet.length > maxPacketBytes || opusSamples(packet) !== opusPacketFrames(opusRate)) return undefined;
     try {
       const samples = this.#ear.decode(packet);
-      if (samples.length !== this.micPacketFrames * 2) return undefined;
+      if (samples.length !== this.micFrames * 2) return undefined;
       const from = at - this.#micDelay;
       return { at: Math.max(0, from), data: new Uint8Array(samples).subarray(Math.max(0, -from) * 2) };
     } catch {

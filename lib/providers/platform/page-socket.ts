@@ -131,10 +131,9 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
 
   /** Whether a token entitles a page to resume this session. Takes the same time for every token of one length. */
   admits({ session, token = '' }: PageHello): boolean {
-    if (session !== this.session || token.length !== this.#token.length) return false;
-    let difference = 0;
+    let difference = token.length ^ this.#token.length;
     for (let at = 0; at < token.length; at++) difference |= token.charCodeAt(at) ^ this.#token.charCodeAt(at);
-    return difference === 0 && this.#presence$.value !== 'gone';
+    return session === this.session && difference === 0 && this.#presence$.value !== 'gone';
   }
 
   /** The call of a page that has said hello for the first time begins. Called by {@link PageSockets}. */
@@ -146,7 +145,8 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
   /** Takes over a socket that has said hello; closes any earlier one. Called by {@link PageSockets}. */
   attach(socket: PlatformSocket, hello: PageHello): void {
     if (this.#presence$.value === 'gone') return;
-    const resumed = hello.session === this.session;
+    const { session } = this;
+    const resumed = hello.session === session;
     this.#isReplaced = true;
     this.#line.end('closed', pageCloses.replaced);
     this.#isReplaced = false;
@@ -155,10 +155,19 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
     this.#line.attach(socket, this.config);
     const { resumeMs = 30_000 } = this.config;
     const { sampleRate: rate } = this.#format;
-    const audio = this.#opus && { audio: 'opus' as const };
+    const audio = this.#opus && 'opus';
     const missed = Math.max(0, this.#firstTold - 1 - hello.seen);
-    const [session, token] = [this.session, this.#token];
-    this.#send({ type: 'welcome', session, token, resumed, rate, ...audio, ...this.#arrived, resumeMs, missed });
+    this.#send({
+      type: 'welcome',
+      session,
+      token: this.#token,
+      resumed,
+      rate,
+      audio,
+      ...this.#arrived,
+      resumeMs,
+      missed,
+    });
     this.#forget(hello.seen);
     for (const text of this.#told.values()) this.#line.send(text);
     const { player } = this.playout;
@@ -252,8 +261,10 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
 
   /** A command sent twice, because its arrival was uncertain, is carried out once. */
   #command({ seq, ...command }: PageCommand & Numbered): void {
-    if (seq !== undefined && seq <= this.#commands) return;
-    this.#commands = seq ?? this.#commands;
+    if (seq !== undefined) {
+      if (seq <= this.#commands) return;
+      this.#commands = seq;
+    }
     this.#commands$.next(command);
   }
 
@@ -271,10 +282,9 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
   }
 
   #hearSamples(audio: MicAudio): void {
-    const known = Math.max(0, this.#micAt - audio.at) * 2;
-    const data = audio.data.subarray(known);
+    const at = Math.max(this.#micAt, audio.at);
+    const data = audio.data.subarray((at - audio.at) * 2);
     if (data.length === 0) return;
-    const at = audio.at + known / 2;
     this.#micAt = at + data.length / 2;
     this.#capture(at, data);
   }
@@ -282,7 +292,7 @@ export class PageSocket extends CallProvider<PageSocketConfig, CallEnd> {
   /** Packets come whole, so one whose beginning is known is known. */
   #decode(opus: PageOpus, audio: MicAudio): void {
     if (audio.at < this.#micAt) return;
-    this.#micAt = audio.at + opus.micPacketFrames;
+    this.#micAt = audio.at + opus.micFrames;
     const heard = opus.decode(audio);
     if (heard) this.#capture(heard.at, heard.data);
     else this.#line.warn('malformed audio');
