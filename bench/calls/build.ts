@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { basename } from 'node:path';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
@@ -18,11 +19,19 @@ export async function buildProgram(script: URL, mapped: boolean = false): Promis
   const outfile = fileURLToPath(new URL(`.cache/bench/${folder}/${basename(path, '.ts')}.mjs`, root));
   const manifest = JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as Record<string, object>;
   const external = ['dependencies', 'peerDependencies'].flatMap((kind) => Object.keys(manifest[kind] ?? {}));
-  await build({
+  const { outputFiles } = await build({
+    write: false,
     ...{ entryPoints: [path], outfile, external, bundle: true, logLevel: 'error', sourcemap: mapped },
     ...{ platform: 'node', format: 'esm', target: 'node20', conditions: ['rxvoice-source'] },
     // esbuild would build them anew at each use.
     supported: { 'regexp-unicode-property-escapes': true },
   });
+  await mkdir(dirname(outfile), { recursive: true });
+  for (const file of outputFiles) {
+    // Put in place whole: another process may be about to start it.
+    const part = `${file.path}.${crypto.randomUUID()}`;
+    await writeFile(part, file.contents);
+    await rename(part, file.path);
+  }
   return outfile;
 }
