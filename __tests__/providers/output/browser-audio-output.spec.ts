@@ -276,9 +276,19 @@ describe('BrowserAudioOutput over its own worklet', () => {
     ['while what came before it sounds', 4800],
     ['when nothing came before it', 0],
   ])('tells the next enqueue() of a damaged file, %s', async (_when, frames) => {
+    const device = context();
+    const { decodeAudioData } = device;
+    const asked = new Promise<void>((resolve) => {
+      device.decodeAudioData = () => {
+        resolve();
+        return decodeAudioData();
+      };
+    });
     output.enqueue(counting(frames));
     output.enqueue({ data: new Uint8Array(8), metadata: { encoding: 'flac', sampleRate: rate, channels: 1 } });
     const flushed = output.flush();
+    // The decoder is loaded first, which takes a while.
+    await asked;
     await settle();
     const next = counting(48, 1_000_000);
     expect(() => output.enqueue(next)).toThrow('or the file is damaged');
