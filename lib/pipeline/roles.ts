@@ -63,7 +63,8 @@ const hints: Readonly<Record<ProviderRole, string>> = {
 
 /**
  * Assigns the roles: each to the first provider that covers it; an agent takes its three together. Input and output
- * default to a browser's microphone and speaker. Only {@link loadInputOutput} needs the browser: a server renders pages, too.
+ * default to a browser's microphone and speaker. Only {@link loadInputOutput} needs the browser: a server renders pages,
+ * too.
  *
  * @throws VoiceError `configuration`, naming the missing role and ways to fill it, or the role that two providers
  * cover.

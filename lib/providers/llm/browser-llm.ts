@@ -88,7 +88,7 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
     return defer(() => {
       this.assertReady('generate');
       for (const option of lacking.filter((each) => options[each] !== undefined)) this.#warnOnce(option);
-      // Set by `initialize()`, which has been checked.
+      // `initialize()` has set it.
       return this.#answers?.generate(messages, options) ?? EMPTY;
     }).pipe(
       tap((event) => {

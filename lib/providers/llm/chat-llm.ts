@@ -71,7 +71,7 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
   generate(messages: readonly Message[], options: GenerateOptions = {}): Observable<LLMEvent> {
     return defer(() => {
       this.assertReady('generate');
-      // Set by `initialize()`, which `assertReady` has checked.
+      // `initialize()` has set it.
       const answer = this.#exchange?.generate(messages, options) ?? EMPTY;
       return answer.pipe(takeUntil(this.aborted$('was disposed during an answer')));
     });

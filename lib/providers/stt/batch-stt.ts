@@ -95,7 +95,7 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
   transcribe(audio$: Blob | ObservableInput<AudioChunk>): Transcription {
     const result$ = defer(() => {
       this.assertReady('transcribe');
-      // Set by `initialize()`, which has been checked.
+      // `initialize()` has set it.
       const transcribed$ = this.#runner?.transcribe(audio$, this.#liveFormat) ?? EMPTY;
       return transcribed$.pipe(takeUntil(this.aborted$('was disposed before the result arrived')));
     });

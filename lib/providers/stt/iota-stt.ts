@@ -95,7 +95,7 @@ export class IotaSTT extends BatchSTT<IotaSTTConfig> {
   }
 
   protected override recognize(recording: Recording): Observable<TranscriptionResult> {
-    // Set by `initialize()`, which has been checked.
+    // `initialize()` has set it.
     return this.#recognizer?.recognize(recording) ?? EMPTY;
   }
 

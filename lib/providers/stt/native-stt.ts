@@ -212,7 +212,7 @@ export class NativeSTT extends Provider<NativeSTTConfig> implements STTProvider,
           .pipe(
             startWith(undefined),
             switchMap(() => this.#wanted$()),
-            // Set by `initialize()`, which has been checked.
+            // `initialize()` has set it.
             switchMap((wanted) => (wanted ? this.#sessions?.listen$(started) : undefined) ?? EMPTY),
           )
           .subscribe({

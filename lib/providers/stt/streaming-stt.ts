@@ -156,7 +156,7 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     return defer(() => {
       this.assertReady('transcribe');
       const runner = this.#runner;
-      // Set by `initialize()`, which has been checked.
+      // `initialize()` has set it.
       if (!runner) return EMPTY;
       if (runner.isListening) {
         throw this.error(`${this.name} is connected: it transcribes one stream at a time`, { code: 'configuration' });

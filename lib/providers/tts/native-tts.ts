@@ -124,7 +124,7 @@ export class NativeTTS extends Provider<NativeTTSConfig> implements TTSProvider,
   speak(text$: ObservableInput<string>): Observable<AudioChunk> {
     return defer(() => {
       this.assertReady('speak');
-      // Set by `initialize()`, which has been checked.
+      // `initialize()` has set it.
       return this.#player?.speak(text$) ?? EMPTY;
     });
   }

@@ -149,7 +149,7 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
   speak(text$: ObservableInput<string>): Observable<AudioChunk> {
     return defer(() => {
       this.assertReady('speak');
-      // Set by `initialize()`, which has been checked.
+      // `initialize()` has set it.
       const spoken$ = this.#outputs?.speak(text$, (pieces$) =>
         this.#delivery((options) => this.speaker.synthesis(pieces$, options)),
       );
