@@ -173,6 +173,22 @@ describe('retryBackoff', () => {
     ]);
   });
 
+  it('starts over at once after an error that only asks for it, and does not count that', () => {
+    const restart = new Error('restart');
+    const retries: Retry[] = [];
+    marbles(({ cold, expectObservable }) => {
+      const tries = [...Array.from({ length: 5 }, () => cold('-#', undefined, restart)), cold('-#', undefined, lost())];
+      const source$ = defer(() => tries.shift() ?? cold('-a-|'));
+      const isRestart = (error: unknown): boolean => error === restart;
+      // Five restarts of 1 ms, the failure 1 ms later, a wait of 4 ms.
+      const expected = '    -----------a-|';
+      const options = { ...even, maxTries: 1, isRestart, onRetry: (retry: Retry) => retries.push(retry) };
+      expectObservable(source$.pipe(retryBackoff(options))).toBe(expected);
+    });
+    const told = retries.map(({ error, attempt, delayMs }) => [VoiceError.is(error), attempt, delayMs]);
+    expect(told).toEqual([...Array.from({ length: 5 }, () => [false, 0, 0]), [true, 1, 4]]);
+  });
+
   it('passes what onRetry throws', () => {
     marbles(({ cold, expectObservable }) => {
       const broken = (): void => {

@@ -11,13 +11,13 @@ import {
   of,
   Subject,
   switchMap,
-  take,
   takeUntil,
   timer,
   type OperatorFunction,
 } from 'rxjs';
 import { once } from '../core/application-code.ts';
 import { feed } from '../stream/feed.ts';
+import { firstWhere } from '../stream/first-where.ts';
 import { eachEffect, fold, type Machine } from '../stream/fold.ts';
 import { merge } from '../stream/merge.ts';
 import { select } from '../stream/select.ts';
@@ -201,11 +201,7 @@ function sharedBy(
     validate,
     pace: unknownPace(),
     soundings,
-    mayPlay$: (id) =>
-      state$.pipe(
-        filter(({ output }) => output.speaking?.id === id),
-        take(1),
-      ),
+    mayPlay$: (id) => state$.pipe(firstWhere(({ output }) => output.speaking?.id === id)),
     playbackHold$: state$.pipe(select(({ bargeIn }) => isSuspected(bargeIn))),
   };
   return { state$, now: () => state$.value, history, emit, report, scheduler, validate, speech };

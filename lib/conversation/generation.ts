@@ -137,10 +137,9 @@ class Generation {
       subscriber.next({ type: 'started', part, stored: true, round, agent });
       // A voice that refuses the round ends the answer: the model is not asked again.
       if (subscriber.closed) return;
-      const event$ = asked(agent.llm, messages, requestOptions(agent, round, mustSpeak)).pipe(
-        this.#context.validate('model'),
-        stalls(agent, this.#context.scheduler),
-      );
+      const options = requestOptions(agent, round, mustSpeak);
+      const { validate, scheduler } = this.#context;
+      const event$ = asked(agent.llm, messages, options, validate).pipe(stalls(agent, scheduler));
       feed(this.#guarded(event$, agent, part, subscriber), subscriber, { next: take, complete: finish });
     });
   }
@@ -303,14 +302,22 @@ function wordsOf(running: readonly Tool[], told$: Observable<string>, scheduler:
   return merge(told$.pipe(take(maxSaid)), filler$);
 }
 
-/** A model's answer; its errors name it, also those of a plain object. */
-function asked(llm: ActiveAgent['llm'], messages: readonly Message[], options: GenerateOptions): Observable<LLMEvent> {
+/** A model's answer: what is well-formed of it; its errors name it, also those of a plain object. */
+function asked(
+  llm: ActiveAgent['llm'],
+  messages: readonly Message[],
+  options: GenerateOptions,
+  { accepts }: Validate,
+): Observable<LLMEvent> {
   return new Observable((subscriber) => {
     feed(
       defer(() => fromInput(llm.generate(messages, options))),
       subscriber,
       {
-        next: (event) => subscriber.next(tokenOf(event)),
+        next: (piece) => {
+          const event = tokenOf(piece);
+          if (accepts('model', event)) subscriber.next(event);
+        },
         error: (cause) => subscriber.error(errorOf(llm.name, cause)),
         complete: () => subscriber.complete(),
       },

@@ -1,5 +1,6 @@
-import { asyncScheduler, catchError, defer, EMPTY, filter, Subject, switchMap, take, type Observable } from 'rxjs';
+import { asyncScheduler, catchError, defer, EMPTY, filter, Subject, switchMap, type Observable } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
+import { firstWhere } from '../stream/first-where.ts';
 import { merge } from '../stream/merge.ts';
 import { activeAgent, type ActiveAgent, type AnswerSources } from './active-agent.ts';
 import { answer, type AnswerContext } from './answer.ts';
@@ -71,10 +72,7 @@ function modelAndVoice(ports: ConversationPorts, sources: AnswerSources, shared:
     speech,
     voice,
     committed$: (id) =>
-      state$.pipe(
-        filter(({ candidate }) => candidate?.id === id && candidate.phase === 'committed'),
-        take(1),
-      ),
+      state$.pipe(firstWhere(({ candidate }) => candidate?.id === id && candidate.phase === 'committed')),
     generation: {
       agent,
       emit,

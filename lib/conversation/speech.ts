@@ -1,7 +1,6 @@
 import {
   defer,
   EMPTY,
-  filter,
   NEVER,
   Observable,
   ReplaySubject,
@@ -271,29 +270,31 @@ function prepare(
   const something$ = new ReplaySubject<boolean>(1);
   let hasSounded = false;
   let isComplete = false;
-  const audio$ = synthesized$.pipe(
-    tap({
+  const audio$ = new Observable<AudioChunk>((subscriber) => {
+    feed(synthesized$, subscriber, {
       next: (step) => {
         if (step === 'piece') {
           something$.next(true);
           something$.complete();
-        } else {
-          onAudio(step, !hasSounded);
-          hasSounded = true;
+          return;
         }
+        onAudio(step, !hasSounded);
+        hasSounded = true;
+        subscriber.next(step);
       },
-      error: (error: unknown) => {
+      error: (error) => {
         isComplete = true;
         something$.error(VoiceError.from(error));
+        subscriber.error(error);
       },
       complete: () => {
         isComplete = true;
         something$.next(false);
         something$.complete();
+        subscriber.complete();
       },
-    }),
-    filter((step) => step !== 'piece'),
-  );
+    });
+  });
   const { stream$, source } = eager(audio$);
   return { something$, chunks$: stream$, subscription: source, isComplete: () => isComplete };
 }
@@ -337,13 +338,15 @@ function playToTheEnd(
   return new Observable((subscriber) => {
     const none = (): void => undefined;
     const played$ = defer(() => fromInput(output.play(context.transcode(chunks$.pipe(tap(note)), sourceOf))));
-    const playback = feed(played$.pipe(validate('playback')), subscriber, {
+    const playback = feed(played$, subscriber, {
       // What cannot be decoded is the voice's.
       error: (cause) => {
         const isAudio = VoiceError.is(cause) && cause.code === 'unsupported_format';
         subscriber.error(errorOf(isAudio ? sourceOf(last) : output.name, cause));
       },
-      next: (event) => subscriber.next(event),
+      next: (event) => {
+        if (validate.accepts('playback', event)) subscriber.next(event);
+      },
       complete: () => subscriber.complete(),
     });
     playing.add(playback);

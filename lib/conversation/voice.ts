@@ -2,6 +2,7 @@ import {
   concatMap,
   defer,
   filter,
+  identity,
   map,
   Observable,
   of,
@@ -148,19 +149,20 @@ class Synthesis {
   #speak({ text$, agent }: SpokenRound, handOver: (give: () => void) => void): Observable<VoiceStep> {
     const { tts } = agent;
     const { script, voices } = this.#speech;
+    const { onPiece } = this.#text;
     return new Observable((subscriber) => {
-      const round = new RoundVoice(agent, script, subscriber);
+      const round = new RoundVoice(agent, script, subscriber, this.#context.validate);
       this.#round = round;
       script.beginRound(tts.name, tts.delivers);
       const piece$ = text$.pipe(
         toPieces(agent),
-        tap(({ visual }) => this.#text.onPiece?.(visual.length)),
+        onPiece ? tap(({ visual }) => onPiece(visual.length)) : identity,
         concatMap((piece) => this.#whenWanted(piece)),
       );
       subscriber.next('asked');
       this.#listenTo(tts);
       const audio$ = defer(() => fromInput(tts.speak(round.textOf(piece$, handOver))));
-      voices.add(feed(audio$.pipe(this.#context.validate('audio')), subscriber, round));
+      voices.add(feed(audio$, subscriber, round));
     });
   }
 
@@ -189,8 +191,10 @@ class Synthesis {
     const { words$ } = tts;
     if (!words$ || this.#known.has(tts)) return;
     this.#known.add(tts);
-    const next = (word: SpokenWord): void => this.#speech.script.addWord(word);
-    this.#words.add(words$.pipe(this.#context.validate('word')).subscribe({ next, error: () => undefined }));
+    const next = (word: SpokenWord): void => {
+      if (this.#context.validate.accepts('word', word)) this.#speech.script.addWord(word);
+    };
+    this.#words.add(words$.subscribe({ next, error: () => undefined }));
   }
 }
 
@@ -201,6 +205,7 @@ class RoundVoice implements FeedHandlers<AudioChunk> {
   isTaken: boolean = false;
   readonly #script: Script;
   readonly #subscriber: Subscriber<VoiceStep>;
+  readonly #validate: Validate;
   /** Whether the voice has its whole text. */
   #isGiven = false;
   #hasPieces = false;
@@ -209,7 +214,8 @@ class RoundVoice implements FeedHandlers<AudioChunk> {
   #characters = 0;
   #audioMs = 0;
 
-  constructor(agent: SpokenRound['agent'], script: Script, subscriber: Subscriber<VoiceStep>) {
+  constructor(agent: SpokenRound['agent'], script: Script, subscriber: Subscriber<VoiceStep>, validate: Validate) {
+    this.#validate = validate;
     this.agent = agent;
     this.#script = script;
     this.#subscriber = subscriber;
@@ -251,6 +257,7 @@ class RoundVoice implements FeedHandlers<AudioChunk> {
 
   /** Some of the voice's audio has arrived. */
   next(chunk: AudioChunk): void {
+    if (!this.#validate.accepts('audio', chunk)) return;
     const told = this.#script.addAudio(chunk);
     if (told.data.byteLength === 0) return;
     this.#isHeard = true;

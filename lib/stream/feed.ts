@@ -16,8 +16,10 @@ export interface FeedHandlers<T> {
  * @returns The subscription to the source, which ends with its target.
  */
 export function feed<T>(source$: Observable<T>, target: Subscriber<never>, handlers: FeedHandlers<T>): Subscription {
-  const subscription = source$.subscribe(new Feed(target, handlers));
-  target.add(subscription);
+  const feeding = new Feed(target, handlers);
+  const subscription = source$.subscribe(feeding);
+  // RxJS returns the observer itself; a foreign stream may not.
+  if (subscription !== feeding) target.add(subscription);
   return subscription;
 }
 

@@ -18,12 +18,17 @@ import { Fifo, type FifoBound } from './fifo.ts';
  *
  * @param open$ - Whether the gate is open; shut until this emits. Subscribed to before the source.
  * @param bound - How much to hold. Errors thrown by its `onDrop` fail the result.
+ * @param isOpen - Whether a value of `open$` opens the gate. Default: the value itself.
  *
  * ```text
  * frames$.pipe(gate(connected$, { limit: 100, onDrop: (frames) => logger.warn(`${frames.length} frames lost`) }));
  * ```
  */
-export function gate<T>(open$: Observable<boolean>, bound: FifoBound<T>): MonoTypeOperatorFunction<T> {
+export function gate<T, O = boolean>(
+  open$: Observable<O>,
+  bound: FifoBound<T>,
+  isOpen: (value: O) => boolean = Boolean,
+): MonoTypeOperatorFunction<T> {
   return (source$) =>
     new Observable((subscriber) => {
       const held = new Fifo<T>(bound);
@@ -47,8 +52,8 @@ export function gate<T>(open$: Observable<boolean>, bound: FifoBound<T>): MonoTy
       };
 
       feed(open$, subscriber, {
-        next: (isOpen) => {
-          state.isOpen = isOpen;
+        next: (value) => {
+          state.isOpen = isOpen(value);
           release();
         },
         complete: () => {

@@ -1,4 +1,4 @@
-import { map, take, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
+import { take, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 import { gate } from './gate.ts';
 
@@ -34,11 +34,7 @@ export interface HoldUntilOptions {
  */
 export function holdUntil<T>(gate$: Observable<unknown>, options: HoldUntilOptions = {}): MonoTypeOperatorFunction<T> {
   const { limit = 10_000 } = options;
-  const open$ = gate$.pipe(
-    take(1),
-    map(() => true),
-  );
-  return gate(open$, { limit, onDrop: () => fail(limit) });
+  return gate(gate$.pipe(take(1)), { limit, onDrop: () => fail(limit) }, () => true);
 }
 
 function fail(limit: number): never {

@@ -2,23 +2,22 @@ import {
   asyncScheduler,
   defer,
   NEVER,
-  retry,
-  tap,
-  throwError,
+  Observable,
+  take,
   timer,
   type MonoTypeOperatorFunction,
-  type Observable,
   type SchedulerLike,
 } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 import { asFatal, createBackoff, type BackoffOptions } from './backoff.ts';
+import { feed } from './feed.ts';
 import { merge } from './merge.ts';
 import { longestTimerMs } from './patient-timer.ts';
 
 /** The argument of {@link RetryBackoffOptions.onRetry}. */
 export interface Retry {
   readonly error: unknown;
-  /** 1 for the first retry since the last lasting success. */
+  /** 1 for the first retry since the last lasting success; 0 for a restart. */
   readonly attempt: number;
   /** Milliseconds until it starts. */
   readonly delayMs: number;
@@ -28,6 +27,8 @@ export interface Retry {
 export interface RetryBackoffOptions extends BackoffOptions {
   /** Called before the wait of each retry. */
   readonly onRetry?: (retry: Retry) => void;
+  /** Whether an error only asks to start over: at once, and without counting as a failure. Default: none does. */
+  readonly isRestart?: (error: unknown) => boolean;
   /** Ends a wait at once, unless the error asked for it: whatever stood in the way may be over. Default: never. */
   readonly wake$?: Observable<unknown>;
   /** The clock. Default: RxJS's asyncScheduler. */
@@ -62,23 +63,37 @@ export interface RetryBackoffOptions extends BackoffOptions {
  * ```
  */
 export function retryBackoff<T>(options: RetryBackoffOptions = {}): MonoTypeOperatorFunction<T> {
-  const { scheduler = asyncScheduler, onRetry, wake$ = NEVER } = options;
+  const { scheduler = asyncScheduler, onRetry, isRestart, wake$ = NEVER } = options;
   return (source$) =>
-    defer(() => {
+    new Observable((subscriber) => {
       const backoff = createBackoff({ now: () => scheduler.now(), ...options });
-      return source$.pipe(
-        tap(() => backoff.succeeded()),
-        retry({
-          delay: (error: unknown) => {
-            const delayMs = backoff.next(error);
-            if (delayMs === undefined) {
-              return throwError(() => (options.untilFirst ? VoiceError.from(error) : asFatal(error, backoff.tries)));
-            }
-            onRetry?.({ error, attempt: backoff.tries, delayMs });
-            const wait$ = timer(Math.min(delayMs, longestTimerMs), scheduler);
-            return VoiceError.is(error) && error.retryAfterMs !== undefined ? wait$ : merge(wait$, wake$);
+      const wait$ = (error: unknown): Observable<unknown> => {
+        if (isRestart?.(error)) {
+          onRetry?.({ error, attempt: 0, delayMs: 0 });
+          return timer(0, scheduler);
+        }
+        const delayMs = backoff.next(error);
+        if (delayMs === undefined) throw options.untilFirst ? VoiceError.from(error) : asFatal(error, backoff.tries);
+        onRetry?.({ error, attempt: backoff.tries, delayMs });
+        const delay$ = timer(Math.min(delayMs, longestTimerMs), scheduler);
+        return VoiceError.is(error) && error.retryAfterMs !== undefined ? delay$ : merge(delay$, wake$).pipe(take(1));
+      };
+      const attempt = (): void => {
+        feed(source$, subscriber, {
+          next: (value) => {
+            backoff.succeeded();
+            subscriber.next(value);
           },
-        }),
-      );
+          error: (error) => {
+            feed(
+              defer(() => wait$(error)),
+              subscriber,
+              { next: attempt, complete: () => undefined },
+            );
+          },
+          complete: () => subscriber.complete(),
+        });
+      };
+      attempt();
     });
 }

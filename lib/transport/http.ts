@@ -4,11 +4,11 @@ import {
   catchError,
   defer,
   map,
-  mergeMap,
+  noop,
   Observable,
-  of,
   reduce,
   switchMap,
+  throwError,
   type OperatorFunction,
   type SchedulerLike,
 } from 'rxjs';
@@ -19,7 +19,6 @@ import { redactUrl } from '../core/redact-url.ts';
 import { redact as redactText } from '../core/redact.ts';
 import { isRecoverable, type BackoffOptions } from '../stream/backoff.ts';
 import { feed } from '../stream/feed.ts';
-import { filterMap } from '../stream/filter-map.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
 import { statusError, type HttpErrorOf } from './http-error.ts';
 import type { HttpExchange, HttpExchangeEvent, HttpResponse } from './http-exchange.ts';
@@ -101,9 +100,8 @@ export function httpRequest(request: HttpRequest): Observable<HttpResponse> {
   return defer(() => {
     const url = typeof request.url === 'string' ? new URL(request.url) : request.url;
     const startedAt = scheduler.now();
-    const broken = (cause: unknown): never => {
-      throw VoiceError.is(cause) ? cause : connectionError(fail, redactUrl(url), cause);
-    };
+    const broken = (cause: unknown): VoiceError =>
+      VoiceError.is(cause) ? cause : connectionError(fail, redactUrl(url), cause);
     const late = (what: string, ms: number): VoiceError =>
       fail(`${redactUrl(url)} ${what} within ${ms} ms`, { code: 'timeout', recoverable: true });
 
@@ -111,29 +109,42 @@ export function httpRequest(request: HttpRequest): Observable<HttpResponse> {
       typeof headers === 'function'
         ? defer(headers).pipe(switchMap((ready) => perform(request, exchangeOf(request, url, ready))))
         : perform(request, exchangeOf(request, url, headers));
-    return exchange$.pipe(
+    const watched$ = exchange$.pipe(
       stallTimeout({
         firstMs: connectMs,
         idleMs: ({ type }) => (type === 'connected' ? firstByteMs : undefined),
         error: (stalled, ms) => late(stalled === 'first' ? 'accepted no connection' : 'sent no answer', ms),
         scheduler,
       }),
-      filterMap((event) => {
-        if (event.type !== 'response') return undefined;
-        const { status, headers } = event;
-        logger?.debug(`${redactUrl(url)} ${status} after ${scheduler.now() - startedAt} ms`);
-        const body$ = event.body$.pipe(
-          stallTimeout({ idleMs, scheduler, error: () => late('sent nothing more', idleMs) }),
-          catchError(broken),
-        );
-        return { provider, status, headers, body$ };
-      }),
-      mergeMap((response) => {
-        if (response.status >= 200 && response.status < 300) return of(response);
-        return statusError(response, { url, scheduler, logger, redact, errorOf: request.errorOf });
-      }),
-      catchError(broken),
     );
+    return new Observable<HttpResponse>((subscriber) => {
+      const error = (cause: unknown): void => subscriber.error(broken(cause));
+      let isRefused = false;
+      feed(watched$, subscriber, {
+        error,
+        // A refusal says why once its body was read, which may end the exchange first.
+        complete: () => {
+          if (!isRefused) subscriber.complete();
+        },
+        next: (event) => {
+          if (event.type !== 'response') return;
+          const { status, headers } = event;
+          logger?.debug(`${redactUrl(url)} ${status} after ${scheduler.now() - startedAt} ms`);
+          const body$ = event.body$.pipe(
+            stallTimeout({ idleMs, scheduler, error: () => late('sent nothing more', idleMs) }),
+            catchError((cause: unknown) => throwError(() => broken(cause))),
+          );
+          const response: HttpResponse = { provider, status, headers, body$ };
+          isRefused = status < 200 || status >= 300;
+          if (!isRefused) {
+            subscriber.next(response);
+            return;
+          }
+          const refusal$ = statusError(response, { url, scheduler, logger, redact, errorOf: request.errorOf });
+          feed(refusal$, subscriber, { next: noop, complete: noop, error });
+        },
+      });
+    });
   });
 }
 

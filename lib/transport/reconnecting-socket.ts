@@ -12,18 +12,15 @@ import {
   NEVER,
   of,
   ReplaySubject,
-  retry,
   Subject,
   Subscription,
   switchMap,
   take,
   tap,
-  throwError,
-  timer,
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
-import { messageOf, VoiceError } from '../core/errors.ts';
+import { VoiceError } from '../core/errors.ts';
 import type { ConnectionEvent } from '../core/roles.ts';
 import { isRecoverable, online$ } from '../stream/backoff.ts';
 import { merge } from '../stream/merge.ts';
@@ -100,6 +97,10 @@ export class ReconnectingSocket {
   #life: Life = { phase: 'idle' };
   /** The connection on which the service is ready. */
   #socket: RawSocket | undefined;
+  /** The rejection of the previous credential. */
+  #refused: VoiceError | undefined;
+  /** When the service was last ready, until that connection fails. */
+  #readyAt: number | undefined;
 
   constructor(options: ReconnectingSocketOptions) {
     this.#options = options;
@@ -245,72 +246,54 @@ export class ReconnectingSocket {
     const backoff = typeof reconnect === 'object' ? reconnect : {};
     const { shouldRetry = isRecoverable } = backoff;
     let attempts = 0;
-    return defer(() => this.#renewed(() => ++attempts)).pipe(
+    this.#refused = this.#readyAt = undefined;
+    return defer(() => this.#connection(++attempts)).pipe(
       retryBackoff({
         ...backoff,
         wake$: online$,
         scheduler: this.#scheduler,
+        isRestart: (error) => error === restart || this.#renews(error),
         shouldRetry: (error) => reconnect !== false && !this.#isLeaving() && shouldRetry(error),
-        onRetry: ({ error, attempt, delayMs }) =>
-          this.#connection$.next({ type: 'reconnecting', attempt, delayMs, error: VoiceError.from(error) }),
-      }),
-    );
-  }
-
-  /** Connections that follow each other without a failure: for a fresh credential, or a requested reconnect. */
-  #renewed(nextAttempt: () => number): Observable<RawSocket> {
-    const now = (): number => this.#scheduler.now();
-    let refused: VoiceError | undefined;
-    let readyAt: number | undefined;
-
-    /** Whether a new credential may succeed where one was rejected. */
-    const renews = (error: VoiceError): boolean => {
-      const isFresh = refused === undefined || (readyAt !== undefined && now() - readyAt >= lateRefusalMs);
-      readyAt = undefined;
-      return this.#options.renewsCredential === true && isRefusedCredential(error) && isFresh;
-    };
-    return defer(() => this.#connection(nextAttempt(), refused)).pipe(
-      tap(() => {
-        readyAt = now();
-      }),
-      retry({
-        delay: (cause: unknown) => {
-          if (cause === restart) return this.#reconnectNow();
-          const error = VoiceError.is(cause)
-            ? cause
-            : socketError(this.#options, messageOf(cause), { code: 'internal', cause });
-          if (!renews(error)) return throwError(() => error);
-          refused = error;
-          return this.#reconnectNow(error);
+        onRetry: ({ error: cause, attempt, delayMs }) => {
+          const error = VoiceError.from(cause);
+          // A failure is no refusal: the next credential is a first one again.
+          if (attempt > 0) this.#refused = this.#readyAt = undefined;
+          this.#connection$.next({ type: 'reconnecting', attempt, delayMs, ...(error !== restart && { error }) });
         },
       }),
     );
   }
 
-  #reconnectNow(error?: VoiceError): Observable<unknown> {
-    this.#connection$.next({ type: 'reconnecting', attempt: 0, delayMs: 0, ...(error && { error }) });
-    return timer(0, this.#scheduler);
+  /** Whether a new credential may succeed where one was rejected. */
+  #renews(cause: unknown): boolean {
+    const readyAt = this.#readyAt;
+    this.#readyAt = undefined;
+    if (!VoiceError.is(cause) || !isRefusedCredential(cause)) return false;
+    const wasAccepted = readyAt !== undefined && this.#scheduler.now() - readyAt >= lateRefusalMs;
+    const renews = this.#options.renewsCredential === true && (this.#refused === undefined || wasAccepted);
+    if (renews) this.#refused = cause;
+    return renews;
   }
 
-  #connection(attempt: number, refused: VoiceError | undefined): Observable<RawSocket> {
+  #connection(attempt: number): Observable<RawSocket> {
     return connectOnce(this.#options, {
       attempt,
-      refused,
+      refused: this.#refused,
       failure$: this.#failure$,
       onMessage: (data) => this.#messages$.next(data),
       isExpected: (close) => this.#isExpected(close),
       upkeep$: (socket) => this.#outbox.drain(socket),
-    }).pipe(
-      finalize(() => {
+      onEnd: () => {
         // `replay` sends again what is needed of earlier messages.
         if (this.#socket && this.#options.replay) this.#outbox.clear();
         this.#socket = undefined;
-      }),
-    );
+      },
+    });
   }
 
   #becomeReady(socket: RawSocket, isFirst: boolean): void {
     this.#socket = socket;
+    this.#readyAt = this.#scheduler.now();
     const { prologue, replay } = this.#options;
     this.#outbox.unshift([...(prologue?.() ?? []), ...(isFirst ? [] : (replay?.() ?? []))]);
     this.#outbox.drainInto(socket);

@@ -32,6 +32,8 @@ export interface SocketConnectionContext {
   readonly isExpected: (close: SocketClose) => boolean;
   /** Runs while the connection is ready; its error ends the connection. */
   readonly upkeep$: (socket: RawSocket) => Observable<never>;
+  /** Called when it has ended. */
+  readonly onEnd: () => void;
 }
 
 /** A connection's progress, with a deadline: to become ready, then for the next activity. */
@@ -183,7 +185,10 @@ export function connectOnce(
         });
       }),
     );
-    const fail = (error: unknown): void => subscriber.error(error);
+    const fail = (cause: unknown): void => {
+      const internal = { code: 'internal', cause } as const;
+      subscriber.error(VoiceError.is(cause) ? cause : socketError(options, messageOf(cause), internal));
+    };
     const enact = (effect: SocketEffect): void => {
       if (subscriber.closed) return;
       switch (effect.type) {
@@ -228,8 +233,10 @@ export function connectOnce(
         error: fail,
       }),
     );
-    return () =>
+    return () => {
       abort.abort(new VoiceError('the connection was given up', { code: 'aborted', provider: options.provider }));
+      context.onEnd();
+    };
   });
 }
 

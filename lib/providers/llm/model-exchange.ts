@@ -2,6 +2,7 @@ import {
   asyncScheduler,
   catchError,
   defer,
+  from,
   map,
   Observable,
   of,
@@ -90,11 +91,6 @@ export class ModelExchange<C extends LLMConfig> {
     const { scheduler = asyncScheduler, ...config } = this.#host.config();
     const { maxRetries = requestRetries.maxTries, retryBudgetMs = requestRetries.budgetMs } = config;
     return this.#try(messages, options).pipe(
-      tap(() => {
-        if (!this.#isRetrying) return;
-        this.#isRetrying = false;
-        this.#host.connection({ type: 'connected' });
-      }),
       retryBackoff({
         scheduler,
         onRetry: ({ error: cause, attempt, delayMs: ms }) => {
@@ -116,9 +112,8 @@ export class ModelExchange<C extends LLMConfig> {
     const answered: { requestId?: string | undefined } = {};
     return defer(() => {
       const request = this.#host.dialect.request(messages, options, this.#host.context());
-      return 'then' in request ? request : of(request);
+      return 'then' in request ? from(request).pipe(switchMap((each) => this.#send(each))) : this.#send(request);
     }).pipe(
-      switchMap((request) => this.#send(request)),
       switchMap((response) => {
         answered.requestId = requestIdOf(response.headers);
         return this.#read(response, context);
@@ -196,6 +191,11 @@ export class ModelExchange<C extends LLMConfig> {
     return (steps$) =>
       new Observable((subscriber) => {
         let last: unknown = start;
+        const next = (event: LLMEvent): void => {
+          if (this.#isRetrying) this.#host.connection({ type: 'connected' });
+          this.#isRetrying = false;
+          subscriber.next(event);
+        };
         const tell = (effect: ModelEffect): void => {
           switch (effect.type) {
             case 'progress':
@@ -210,17 +210,17 @@ export class ModelExchange<C extends LLMConfig> {
               break;
             case 'token':
               this.#host.token(effect.text);
-              subscriber.next(effect);
+              next(effect);
               break;
             case 'done': {
               const { scheduler = asyncScheduler } = this.#host.config();
               const { requestId } = answered;
-              subscriber.next(requestId === undefined ? effect : { ...effect, requestId });
+              next(requestId === undefined ? effect : { ...effect, requestId });
               subscriber.add(scheduler.schedule(() => subscriber.complete(), drainMs));
               break;
             }
             case 'tool-call':
-              subscriber.next(effect);
+              next(effect);
           }
         };
         const tellAll = ([state, ...effects]: Answer): void => {
