@@ -6,10 +6,10 @@ import { int16Bytes, toInt16 } from '../audio/samples.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import type { DeviceEvent } from '../core/roles.ts';
 import { merge } from '../stream/merge.ts';
+import { resource } from '../stream/resource.ts';
 import { keepRunning } from './keep-running.ts';
 import { capturedFormat } from './media-track.ts';
 import { captureProcessor } from './processors.ts';
-import { resource } from './resource.ts';
 
 /** Length of a captured frame, in milliseconds. */
 const frameMs = 20;

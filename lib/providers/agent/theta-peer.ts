@@ -25,12 +25,12 @@ import { parseJsonObject } from '../../core/parse-json.ts';
 import type { TransportOptions } from '../../core/remote-provider.ts';
 import { closeContext, openContext } from '../../playback/audio-context.ts';
 import { keepRunning } from '../../playback/keep-running.ts';
-import { resource } from '../../playback/resource.ts';
 import { holdRemoteTrack } from '../../playback/media-track.ts';
 import { TrackCapture } from '../../playback/track-capture.ts';
 import { TrackFeed } from '../../playback/track-feed.ts';
 import { eachEffect } from '../../stream/fold.ts';
 import { merge } from '../../stream/merge.ts';
+import { resource } from '../../stream/resource.ts';
 import { httpRequest, readText } from '../../transport/http.ts';
 import type {
   RawSocket,

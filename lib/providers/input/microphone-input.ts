@@ -24,7 +24,6 @@ import { durationMs } from '../../audio/formats.ts';
 import type { AudioChunk } from '../../audio/types.ts';
 import { holdAudioSession } from '../../playback/audio-session.ts';
 import { microphonePermission, type MicrophonePermission } from '../../playback/microphone-permission.ts';
-import { resource } from '../../playback/resource.ts';
 import { trackEvents$ } from '../../playback/media-track.ts';
 import type { TrackCapture } from '../../playback/track-capture.ts';
 import { misspeltKey } from '../../core/misspelt-key.ts';
@@ -32,6 +31,7 @@ import { messageOf, VoiceError, type VoiceErrorCode } from '../../core/errors.ts
 import { ownEntry } from '../../core/own-entry.ts';
 import type { ConnectionEvent } from '../../core/roles.ts';
 import { merge } from '../../stream/merge.ts';
+import { resource } from '../../stream/resource.ts';
 import { TrackInput, type TrackInputConfig } from './track-input.ts';
 
 /** Configuration of {@link MicrophoneInput}. */

@@ -2,7 +2,6 @@ import { defer, Subject, Subscription, switchMap, type Observable, type Schedule
 import { canResample } from '../../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import { closeContext, openContext, prepareContext, type ContextOptions } from '../../playback/audio-context.ts';
-import { resource } from '../../playback/resource.ts';
 import { capturedFormat } from '../../playback/media-track.ts';
 import type * as CaptureCode from '../../playback/track-capture.ts';
 import { VoiceError } from '../../core/errors.ts';
@@ -10,6 +9,7 @@ import { OnDemand } from '../../core/on-demand.ts';
 import { Provider } from '../../core/provider.ts';
 import type { DeviceEvent, InputProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
 import { Capture } from '../../playback/capture.ts';
+import { resource } from '../../stream/resource.ts';
 
 /** Configuration of every input that captures a browser's media track. */
 export interface TrackInputConfig {

@@ -17,9 +17,9 @@ import {
 import type { AudioChunk } from '../../audio/types.ts';
 import type { DeviceEvent } from '../../core/roles.ts';
 import { closeContext, type ContextOptions, openContext } from '../../playback/audio-context.ts';
-import { resource } from '../../playback/resource.ts';
 import { openCapture } from '../../playback/track-capture.ts';
 import { merge } from '../../stream/merge.ts';
+import { resource } from '../../stream/resource.ts';
 import { listenTo } from './listenable.ts';
 import type { LocalAudioStreamLike, MeetingCallLike } from './meeting-call-packages.ts';
 
