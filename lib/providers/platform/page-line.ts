@@ -1,7 +1,7 @@
 import type { Observable, SchedulerLike, Subject } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import type { LinePlay, PlaybackLine } from '../../playback/line.ts';
-import type { PlayerStreams } from '../../playback/late-playout.ts';
+import type { PlayerStreams } from '../../playback/late-player.ts';
 import { Player } from '../../playback/player.ts';
 import type { PageHello, ServerMessage } from '../../transport/page-wire.ts';
 

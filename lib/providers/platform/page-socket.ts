@@ -3,7 +3,7 @@ import type { AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { configProblem } from '../../core/config-rule.ts';
 import { encodeHex, hexUuid } from '../../core/hex.ts';
 import type { Logger } from '../../core/logger.ts';
-import { LatePlayer } from '../../playback/late-playout.ts';
+import { LatePlayer } from '../../playback/late-player.ts';
 import { Alarm } from '../../stream/patient-timer.ts';
 import {
   encodeAudioMessage,
