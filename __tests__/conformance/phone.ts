@@ -554,20 +554,25 @@ export function describePhone(subject: PhoneSubject): void {
         expect(heard.length).toBeLessThan(8000);
       });
 
-      it('gives up a peer that takes no audio before it costs more than a megabyte (F9)', async () => {
-        const { clock, phone, socket, ends, at } = await phoned();
+      it('gives up a peer that reads nothing when a megabyte waits, and says so (F9)', async () => {
+        const { clock, phone, socket, errors, ends, at } = await phoned();
         socket.say(...begin);
         phone.play(of(speech(60_000))).subscribe();
-        at(1000, () => (socket.bufferedAmount = 2 * 1024 * 1024));
+        for (let second = 1; second <= 9; second++) at(second * 1000, () => (socket.bufferedAmount += 128 * 1024));
         clock.flush();
-        expect([ends, socket.closes, clock.now()]).toEqual([['closed'], [1011], 1000]);
+        expect([ends, socket.closes, clock.now()]).toEqual([['closed'], [1011], 9000]);
+        // The time is that since nothing waited.
+        const told =
+          /: the other end does not read: 1179648 bytes wait after 8\d{3} ms\. Check its server and the network$/;
+        expect(errors).toMatchObject([{ code: 'connection', message: expect.stringMatching(told) as string }]);
       });
 
       it('notices a peer that vanished without a word, and leaves one alone that answers pings (F8)', async () => {
         const clock = new TestClock();
         const phone = create({ scheduler: clock });
-        const ends: string[] = [];
+        const [ends, errors]: [string[], VoiceError[]] = [[], []];
         phone.onCallEnded(({ reason }) => ends.push(reason));
+        phone.errors$.subscribe((error) => errors.push(error));
         await phone.initialize();
         const listeners = new Map<string, (data?: unknown, isBinary?: boolean) => void>();
         let pings = 0;
@@ -591,6 +596,8 @@ export function describePhone(subject: PhoneSubject): void {
         answers = false;
         await clock.advance(32_000);
         expect([ends, clock.pending]).toEqual([['closed'], 0]);
+        const message = `${phone.name} closed the call: no answer to pings for 16000 ms. Check its server and the network`;
+        expect(errors).toMatchObject([{ code: 'connection', message }]);
       });
 
       it('finds nothing to break in 20,000 mutated messages', async () => {

@@ -355,9 +355,12 @@ describe('PageSocket', () => {
   });
 
   it('takes a silent page for gone, and a goodbye at its word', async () => {
-    const { page, socket, clock, back } = await opened();
+    const { page, socket, clock, errors, back } = await opened();
+    const failed: string[] = [];
+    page.errors$.subscribe(({ code }) => failed.push(code));
     await clock.advance(15_000);
     expect(socket.closes).toEqual([1001]);
+    expect([failed, errors]).toEqual([['connection'], ['PageSocket closed the call: no message for 15000 ms']]);
     const ends: string[] = [];
     page.onCallEnded(({ reason }) => ends.push(reason));
     const again = back();

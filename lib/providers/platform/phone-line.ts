@@ -3,9 +3,7 @@ import {
   BehaviorSubject,
   defaultIfEmpty,
   filter,
-  finalize,
   interval,
-  Subject,
   Subscription,
   take,
   takeUntil,
@@ -13,8 +11,6 @@ import {
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
-import { durationMs, silenceByte, type PcmFormat } from '../../audio/formats.ts';
-import type { AudioChunk } from '../../audio/types.ts';
 import type { ConfigRule } from '../../core/config-rule.ts';
 import { messageOf } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/application-code.ts';
@@ -55,7 +51,7 @@ export const phoneRules: Readonly<Record<string, ConfigRule>> = {
 const maxMessageBytes = 64 * 1024;
 /** Small messages count as this many bytes: handling them costs more than their size. */
 const leastCost = 256;
-/** Audio that the platform has not taken yet: about a minute and a half. */
+/** Most bytes that wait for the peer to read them: about a minute and a half of a phone's audio. */
 const maxBufferedBytes = 1024 * 1024;
 /** Longest wait for the peer to complete the closing handshake, in milliseconds. */
 const closeGraceMs = 200;
@@ -64,36 +60,20 @@ const closeGraceMs = 200;
 const pingMs = 8000;
 const maxMisses = 2;
 
-/**
- * A tone outlasts its message, and surplus digits follow at once: keys stay secret for this long afterwards, in
- * milliseconds, and so does as much audio, which may come late.
- */
-const secretTailMs = 1000;
-/** How late that audio may be, in milliseconds: a phone that sends nothing while it is silent owes none. */
-const lateAudioMs = 5000;
+/** What to do about an other end that is gone; a close reason has 123 bytes at most. */
+const check = '. Check its server and the network';
 
 const open = 1;
 const closed = 3;
 
 /**
- * A phone's line: the socket of one call after another, of either kind, with limits enforced; and the keys that the
- * caller presses. Throws nothing but that a socket has no events.
+ * A phone's line: the socket of one call after another, of either kind, with limits enforced. Throws nothing but that a
+ * socket has no events.
  *
  * @typeParam P - What the platform tells of a call at its beginning.
  */
 export class PhoneLine<P extends object = never> {
   readonly #handler: PhoneLineHandler;
-  readonly #dtmf$ = new Subject<string>();
-  /** Keys that the caller presses. Hot. */
-  readonly dtmf$: Observable<string> = this.#dtmf$.asObservable();
-  readonly #secretDtmf$ = new Subject<string>();
-  /** The same, for its subscribers only. Hot. */
-  readonly secretDtmf$: Observable<string> = this.#secretDtmf$.pipe(
-    finalize(() => {
-      this.#secretUntil = this.#scheduler.now() + secretTailMs;
-      this.#secretAudioMs = secretTailMs;
-    }),
-  );
   readonly #started$ = new BehaviorSubject<P | 'awaited' | 'missed'>('awaited');
   /** What the platform tells of the call at its beginning, once; nothing if the call ends before. Replays it. */
   readonly started$: Observable<P> = this.#started$.pipe(
@@ -101,10 +81,6 @@ export class PhoneLine<P extends object = never> {
     take(1),
     filter((start) => start !== 'missed'),
   );
-  /** Until when keys are kept secret after that, on the scheduler's clock. */
-  #secretUntil = -Infinity;
-  /** How much more audio is kept secret after that, in milliseconds. */
-  #secretAudioMs = 0;
   #socket: PlatformSocket | undefined;
   #scheduler: SchedulerLike = asyncScheduler;
   #maxBytesPerSecond = 0;
@@ -112,6 +88,8 @@ export class PhoneLine<P extends object = never> {
   #watch: Subscription = Subscription.EMPTY;
   /** Pings sent since the last incoming message. */
   #misses = 0;
+  /** When nothing that was sent waited, on the scheduler's clock. */
+  #takenAt = 0;
   #budget = 0;
   #budgetAt = 0;
 
@@ -136,10 +114,8 @@ export class PhoneLine<P extends object = never> {
     this.#scheduler = scheduler;
     this.#maxBytesPerSecond = maxBytesPerSecond;
     this.#budget = maxBytesPerSecond * 4;
-    this.#budgetAt = scheduler.now();
+    this.#budgetAt = this.#takenAt = scheduler.now();
     this.#misses = 0;
-    this.#secretUntil = -Infinity;
-    this.#secretAudioMs = 0;
     this.#started$.next('awaited');
     this.#unwire = this.#wire(socket);
     if (socket.readyState === closed) this.end('closed');
@@ -155,8 +131,15 @@ export class PhoneLine<P extends object = never> {
   send(data: string | Uint8Array<ArrayBuffer>): void {
     const socket = this.#socket;
     if (socket?.readyState !== open) return;
-    if ((socket.bufferedAmount ?? 0) > maxBufferedBytes) {
-      this.end('closed', 1011, `the platform has not taken ${maxBufferedBytes} bytes of audio`);
+    const waiting = socket.bufferedAmount ?? 0;
+    const now = this.#scheduler.now();
+    if (waiting === 0) this.#takenAt = now;
+    if (waiting > maxBufferedBytes) {
+      this.end(
+        'closed',
+        1011,
+        `the other end does not read: ${waiting} bytes wait after ${now - this.#takenAt} ms${check}`,
+      );
       return;
     }
     try {
@@ -174,21 +157,6 @@ export class PhoneLine<P extends object = never> {
     queueMicrotask(() => stream.uncork?.());
   }
 
-  /** Reports a key that the caller pressed. */
-  press(digit: string): void {
-    const isSecret = this.#secretDtmf$.observed || this.#scheduler.now() < this.#secretUntil;
-    if (!/^[0-9*#A-D]$/.test(digit)) this.warn('an unknown DTMF key');
-    else if (isSecret) this.#secretDtmf$.next(digit);
-    else this.#dtmf$.next(digit);
-  }
-
-  /** The caller's audio, or silence while keys are secret: their tones would reveal them. */
-  audible(chunk: AudioChunk, metadata: PcmFormat): AudioChunk {
-    const { data } = chunk;
-    if (!this.#isAudioSecret(data.length, metadata)) return chunk;
-    return { ...chunk, data: new Uint8Array(data.length).fill(silenceByte(metadata.encoding)) };
-  }
-
   /** Ends the call; closes its socket with `code` if still open. */
   end(reason: CallEnd['reason'], code?: number, problem: string = ''): void {
     const socket = this.#socket;
@@ -198,16 +166,11 @@ export class PhoneLine<P extends object = never> {
     this.#watch.unsubscribe();
     this.#unwire();
     if (code !== undefined) this.#close(socket, code, problem);
-    if (problem) this.#handler.complain(` closed the call: ${problem}`, { code: 'overflow' });
+    // 1009: it sent too much. Otherwise it is gone.
+    if (problem)
+      this.#handler.complain(` closed the call: ${problem}`, { code: code === 1009 ? 'overflow' : 'connection' });
     if (this.#started$.value === 'awaited') this.#started$.next('missed');
     this.#handler.ended({ reason });
-  }
-
-  #isAudioSecret(byteLength: number, metadata: PcmFormat): boolean {
-    if (this.#secretDtmf$.observed) return true;
-    if (this.#secretAudioMs <= 0) return false;
-    this.#secretAudioMs -= durationMs(byteLength, metadata);
-    return this.#scheduler.now() < this.#secretUntil + lateAudioMs;
   }
 
   /** Terminates a peer that doesn't answer within 200 ms. */
@@ -253,7 +216,7 @@ export class PhoneLine<P extends object = never> {
   /** Detects a peer that vanished silently; one that keeps sending audio is never pinged. */
   #watchOver(socket: NodeSocketLike): void {
     const look = (): void => {
-      if (this.#misses > maxMisses) this.end('closed', 1011, `no answer to pings for ${maxMisses * pingMs} ms`);
+      if (this.#misses > maxMisses) this.end('closed', 1011, `no answer to pings for ${maxMisses * pingMs} ms${check}`);
       else if (this.#misses++ > 0 && socket.readyState === open) socket.ping?.();
     };
     this.#watch = interval(pingMs, this.#scheduler).pipe(tap(look)).subscribe();

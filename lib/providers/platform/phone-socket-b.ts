@@ -11,6 +11,7 @@ import { ownEntry } from '../../core/own-entry.ts';
 import { LatePlayout } from '../../playback/late-playout.ts';
 import { CallProvider } from './call-provider.ts';
 import type { ReportProblem } from './call-input.ts';
+import { PhoneKeys } from './phone-keys.ts';
 import { endUnlessStarted, PhoneLine, phoneRules } from './phone-line.ts';
 import type { CallEnd, PhoneConfig, PhoneProvider } from './phone-provider.ts';
 import type { PlatformSocket } from './platform-socket.ts';
@@ -77,6 +78,7 @@ export class PhoneSocketB
     ended: (end) => this.end(end),
     complain: this.#complain,
   });
+  readonly #keys = new PhoneKeys(this.#line.warn);
   #call: Call = newCall();
   /** Position reached in the caller's audio. */
   #heardMs = 0;
@@ -111,11 +113,11 @@ export class PhoneSocketB
   }
 
   get dtmf$(): Observable<string> {
-    return this.handOut('dtmf$', this.#line.dtmf$);
+    return this.handOut('dtmf$', this.#keys.dtmf$);
   }
 
   get secretDtmf$(): Observable<string> {
-    return this.handOut('secretDtmf$', this.#line.secretDtmf$);
+    return this.handOut('secretDtmf$', this.#keys.secretDtmf$);
   }
 
   onDtmf(callback: (digit: string) => void): () => void {
@@ -149,6 +151,7 @@ export class PhoneSocketB
     this.#heardMs = 0;
     this.begin();
     this.#isLate = false;
+    this.#keys.begin(this.config.scheduler);
     this.#line.attach(socket, this.config);
     endUnlessStarted(this.#line, this.config, (problem, options) => {
       this.#isLate = true;
@@ -230,7 +233,7 @@ export class PhoneSocketB
     if (opening) {
       const { metadata } = opening;
       const data = carry.push(bytes);
-      this.capture.push(this.#line.audible({ data, metadata, timestamp: this.#heardMs }, metadata));
+      this.capture.push(this.#keys.audible({ data, metadata, timestamp: this.#heardMs }, metadata));
       this.#heardMs += durationMs(data.length, metadata);
     } else if (earlyBytes + bytes.length <= maxEarlyBytes) {
       early.push(bytes);
@@ -241,7 +244,7 @@ export class PhoneSocketB
   }
 
   #press({ digit }: WireObject): void {
-    this.#line.press(asString(digit) ?? String(asNumber(digit)));
+    this.#keys.press(asString(digit) ?? String(asNumber(digit)));
   }
 }
 

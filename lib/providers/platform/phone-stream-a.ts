@@ -9,6 +9,7 @@ import { ownEntry } from '../../core/own-entry.ts';
 import { LatePlayout } from '../../playback/late-playout.ts';
 import { CallProvider } from './call-provider.ts';
 import type { ReportProblem } from './call-input.ts';
+import { PhoneKeys } from './phone-keys.ts';
 import { endUnlessStarted, PhoneLine, phoneRules } from './phone-line.ts';
 import type { CallEnd, PhoneConfig, PhoneProvider } from './phone-provider.ts';
 import type { PlatformSocket } from './platform-socket.ts';
@@ -72,6 +73,7 @@ export class PhoneStreamA
     ended: (end) => this.end(end),
     complain: this.#complain,
   });
+  readonly #keys = new PhoneKeys(this.#line.warn);
   #call: Call = { timeline: new Timeline(mulaw, false) };
 
   constructor(config: PhoneStreamAConfig = {}, logger?: Logger) {
@@ -102,11 +104,11 @@ export class PhoneStreamA
   }
 
   get dtmf$(): Observable<string> {
-    return this.handOut('dtmf$', this.#line.dtmf$);
+    return this.handOut('dtmf$', this.#keys.dtmf$);
   }
 
   get secretDtmf$(): Observable<string> {
-    return this.handOut('secretDtmf$', this.#line.secretDtmf$);
+    return this.handOut('secretDtmf$', this.#keys.secretDtmf$);
   }
 
   onDtmf(callback: (digit: string) => void): () => void {
@@ -149,6 +151,7 @@ export class PhoneStreamA
     const onAhead = (): void => this.#line.warn(aheadOfTime);
     this.#call = { timeline: new Timeline(mulaw, fillGaps && { scheduler, onAhead }) };
     this.begin();
+    this.#keys.begin(scheduler);
     this.#line.attach(socket, this.config);
     endUnlessStarted(this.#line, this.config, this.#complain);
     if (start) this.#receive(typeof start === 'string' ? start : JSON.stringify(start));
@@ -189,7 +192,7 @@ export class PhoneStreamA
     start: (message) => this.#start(message),
     media: ({ media }) => this.#media(asObject(media) ?? {}),
     mark: ({ mark }) => this.playout.marked(asString(asObject(mark)?.['name']) ?? ''),
-    dtmf: ({ dtmf }) => this.#line.press(asString(asObject(dtmf)?.['digit']) ?? ''),
+    dtmf: ({ dtmf }) => this.#keys.press(asString(asObject(dtmf)?.['digit']) ?? ''),
     stop: () => this.#line.end('stopped', 1000),
   };
 
@@ -222,7 +225,7 @@ export class PhoneStreamA
 
   #hear(data: Uint8Array<ArrayBuffer>, atMs: number | undefined): void {
     for (const chunk of this.#call.timeline.place(data, atMs)) {
-      this.capture.push(this.#line.audible(chunk, mulaw));
+      this.capture.push(this.#keys.audible(chunk, mulaw));
     }
   }
 
