@@ -373,6 +373,37 @@ describe('The playground in Chromium', () => {
     expect(await shown).toBe('Start');
   });
 
+  it('says that the call is over when the caller hangs up, and starts another', async () => {
+    await say('hello');
+    await state('speaking');
+    await page.click('#hazard-hang-up');
+    await state('over');
+    expect(await page.textContent('#state')).toBe('The call is over');
+    expect(await page.textContent('#start')).toBe('Start again');
+    for (const control of ['#mute', '#interrupt', '#hazard-hang-up']) expect(await page.isDisabled(control)).toBe(true);
+    expect(await page.isDisabled('#role-stt')).toBe(false);
+    expect((await transcript())[0]).toBe('You: hello');
+    expect(await violations(page)).toEqual([]);
+    await page.click('#start');
+    await state('listening');
+    expect(await page.textContent('#start')).toBe('Stop');
+    await say('say here again');
+    await page.waitForFunction(() => document.querySelector('#transcript')?.textContent.includes('Agent: here again'));
+  });
+
+  it('says that the call is over when its server is gone, and why', async () => {
+    await using elsewhere = await startPlayground({ log: () => undefined });
+    await page.goto(elsewhere.url);
+    await page.waitForSelector('html[data-ready]');
+    await page.selectOption('#runs', 'server');
+    await page.click('#start');
+    await state('listening');
+    await elsewhere.close();
+    await state('over');
+    expect(await page.textContent('#start')).toBe('Start again');
+    expect(await page.textContent('#notices')).toMatch(/server/);
+  });
+
   it('tells each decision with its reason, of hazards at a click, and when nobody is listened to', async () => {
     await page.selectOption('#listening', 'unless-tools-run');
     await page.click('#start');

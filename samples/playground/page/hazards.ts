@@ -128,6 +128,14 @@ export const hazards: readonly HazardRow[] = [
     ...{ needs: ['llm', 'tts'], done: 'The microphone hears what the agent says.' },
   },
   {
+    ...{
+      id: 'hang-up',
+      label: 'Hang up',
+      about: 'The caller is gone, even in the middle of an answer: the call is over.',
+    },
+    ...{ act: (session) => defer(() => session.hangUp()), done: 'The caller hangs up.' },
+  },
+  {
     ...{ id: 'drop', label: 'Drop the connection', about: 'The speech-to-text socket is cut; it comes back.' },
     ...{ fault: { hazard: 'drop', role: 'stt' }, done: 'The connection to the speech-to-text service is cut.' },
   },

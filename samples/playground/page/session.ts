@@ -1,4 +1,16 @@
-import { concatMap, defer, EMPTY, Subject, Subscription, timer, toArray, type Observable } from 'rxjs';
+import {
+  concatMap,
+  defer,
+  EMPTY,
+  filter,
+  map,
+  Subject,
+  Subscription,
+  take,
+  timer,
+  toArray,
+  type Observable,
+} from 'rxjs';
 import { BufferInput, Pipeline, record, VoiceError, webmOpus } from 'rxvoice';
 import type { InputProvider, OutputProvider, VoiceEvent } from 'rxvoice';
 import { rmsLevel } from 'rxvoice/audio';
@@ -70,6 +82,22 @@ export class Session {
     return this.#progress$.asObservable();
   }
 
+  /** The end of the conversation, whoever ends it, with what went wrong. */
+  get ended$(): Observable<VoiceError | undefined> {
+    const { pipeline } = this;
+    const end$ =
+      pipeline instanceof Pipeline
+        ? pipeline.events$.pipe(
+            filter(({ type }) => type === 'session.closed'),
+            map(() => undefined),
+          )
+        : pipeline.link$.pipe(
+            filter((link) => link.type === 'closed'),
+            map(({ error }) => error),
+          );
+    return end$.pipe(take(1));
+  }
+
   /** Milliseconds of the current speech that were heard. */
   get playedMs(): number {
     return this.#output?.positionMs ?? 0;
@@ -118,6 +146,12 @@ export class Session {
     const act = act$.subscribe();
     this.#work.add(act);
     return act;
+  }
+
+  /** The caller is gone, as at the end of a phone call. */
+  async hangUp(): Promise<void> {
+    this.caller?.hangUp();
+    await this.pipeline.stop();
   }
 
   async close(): Promise<void> {

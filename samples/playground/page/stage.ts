@@ -5,8 +5,8 @@ import { playRecording, rerunRecording, writeRecording } from './recorder.ts';
 import { Session, type Progress } from './session.ts';
 import type { Choice, Setup } from './setup.ts';
 
-/** What is on: nothing, a conversation, or a recording that stands still or is played. */
-export type Mode = 'idle' | 'starting' | 'live' | 'recording' | 'playing';
+/** What is on: nothing, a conversation, one that has ended by itself, or a recording that stands still or is played. */
+export type Mode = 'idle' | 'starting' | 'live' | 'over' | 'recording' | 'playing';
 
 /** What the page shows, and the one who lets it happen: a live conversation, or a recording. */
 export class Stage {
@@ -87,6 +87,7 @@ export class Stage {
       await session.start();
       this.#progress$.next(undefined);
       this.#mode$.next('live');
+      this.#work.add(session.ended$.subscribe((error) => this.#over(session, error)));
       return true;
     } catch (cause) {
       this.#progress$.next(undefined);
@@ -99,15 +100,7 @@ export class Stage {
 
   /** Ends what is on; what it has shown stays. */
   async stop(): Promise<void> {
-    const session = this.#session;
-    this.#session = undefined;
-    try {
-      await session?.close();
-    } catch (cause) {
-      this.#errors$.next(VoiceError.from(cause));
-    }
-    this.#work.unsubscribe();
-    this.#work = new Subscription();
+    await this.#end();
     this.#mode$.next(this.#recorded.length > 0 ? 'recording' : 'idle');
   }
 
@@ -151,6 +144,26 @@ export class Stage {
     await this.stop();
     this.log.clear();
     this.#sources$.next(from([]));
+  }
+
+  /** A conversation has ended by itself: the caller hung up, or it could not go on. */
+  #over(session: Session, error: VoiceError | undefined): void {
+    if (session !== this.session) return;
+    if (error) this.#errors$.next(error);
+    void this.#end();
+    this.#mode$.next('over');
+  }
+
+  async #end(): Promise<void> {
+    const [session, work] = [this.#session, this.#work];
+    this.#session = undefined;
+    this.#work = new Subscription();
+    try {
+      await session?.close();
+    } catch (cause) {
+      this.#errors$.next(VoiceError.from(cause));
+    }
+    work.unsubscribe();
   }
 
   #show(events$: Observable<VoiceEvent>): void {

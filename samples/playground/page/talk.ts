@@ -12,6 +12,7 @@ const said: Readonly<Record<AgentState | Mode, string>> = {
   listening: 'Listening',
   thinking: 'Thinking',
   speaking: 'Speaking',
+  over: 'The call is over',
   recording: 'Recording',
   playing: 'Playing a recording',
 };
@@ -72,7 +73,7 @@ export function wireTalk(
   });
   stage.mode$.subscribe((mode) => {
     const isOn = mode === 'live' || mode === 'starting' || mode === 'playing';
-    if (start) start.textContent = isOn ? 'Stop' : 'Start';
+    if (start) start.textContent = isOn ? 'Stop' : mode === 'over' ? 'Start again' : 'Start';
     start?.classList.toggle('stop', isOn);
     for (const control of [mute, interrupt]) if (control) control.disabled = mode !== 'live';
     if (mode !== 'live') mute?.setAttribute('aria-pressed', 'false');
