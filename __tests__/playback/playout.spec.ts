@@ -6,7 +6,8 @@ import { int16View } from '../../lib/audio/samples.ts';
 import type { AudioChunk, AudioMetadata } from '../../lib/audio/types.ts';
 import { VoiceError } from '../../lib/core/errors.ts';
 import type { PlaybackEvent } from '../../lib/core/roles.ts';
-import { Playout, type PlayoutOptions, type PlayoutSink } from '../../lib/playback/playout.ts';
+import type { PlayoutSink } from '../../lib/playback/paced-line.ts';
+import { Playout, type PlayoutOptions } from '../../lib/playback/playout.ts';
 
 const mulaw: AudioMetadata = { encoding: 'mulaw', sampleRate: 8000, channels: 1, bitDepth: 8 };
 const linear: AudioMetadata = { encoding: 'linear16', sampleRate: 8000, channels: 1, bitDepth: 16 };

@@ -135,4 +135,17 @@ describe('mapInOrder', () => {
       .subscribe({ error: (error: unknown) => errors.push(error) });
     expect(errors.map((error) => VoiceError.is(error) && error.code)).toEqual(['overflow']);
   });
+
+  it('passes results that are undefined, in their turn too', () => {
+    const [first$, second$] = [new Subject<string | undefined>(), new Subject<string | undefined>()];
+    const seen: unknown[] = [];
+    of(first$, second$)
+      .pipe(mapInOrder((inner$) => inner$, 2))
+      .subscribe({ next: (result) => seen.push(result), complete: () => seen.push('complete') });
+    for (const result of [undefined, 'b']) second$.next(result);
+    first$.next('a');
+    first$.complete();
+    second$.complete();
+    expect(seen).toEqual(['a', undefined, 'b', 'complete']);
+  });
 });

@@ -8,8 +8,8 @@ import {
   interval,
   map,
   type Observable,
+  type SchedulerLike,
 } from 'rxjs';
-import type { SchedulerLike } from 'rxjs';
 import { durationMs, isPcmLike } from '../audio/formats.ts';
 import { peakLevel, rmsLevel } from '../audio/levels.ts';
 import { decodeSamples } from '../audio/samples.ts';

@@ -3,8 +3,6 @@ import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import { PacedLine, type PacedLineOptions, type PlayoutSink } from './paced-line.ts';
 import { Player, type PlayerOptions } from './player.ts';
 
-export type { PlayoutSink } from './paced-line.ts';
-
 /** Options of a {@link Playout}. */
 export interface PlayoutOptions extends PacedLineOptions, Omit<PlayerOptions, 'decode$'> {}
 

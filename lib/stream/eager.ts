@@ -8,19 +8,14 @@ import { Observable, type Subscriber, type Subscription } from 'rxjs';
 export function eager<T>(source$: Observable<T>): { readonly stream$: Observable<T>; readonly source: Subscription } {
   const kept: ((subscriber: Subscriber<T>) => void)[] = [];
   let target: Subscriber<T> | undefined;
+  const deliverOrKeep = (deliver: (subscriber: Subscriber<T>) => void): void => {
+    if (target) deliver(target);
+    else kept.push(deliver);
+  };
   const source = source$.subscribe({
-    next: (value) => {
-      if (target) target.next(value);
-      else kept.push((subscriber) => subscriber.next(value));
-    },
-    error: (error: unknown) => {
-      if (target) target.error(error);
-      else kept.push((subscriber) => subscriber.error(error));
-    },
-    complete: () => {
-      if (target) target.complete();
-      else kept.push((subscriber) => subscriber.complete());
-    },
+    next: (value) => deliverOrKeep((subscriber) => subscriber.next(value)),
+    error: (error: unknown) => deliverOrKeep((subscriber) => subscriber.error(error)),
+    complete: () => deliverOrKeep((subscriber) => subscriber.complete()),
   });
   const stream$ = new Observable<T>((subscriber) => {
     // Values that arrive meanwhile follow those that were kept.

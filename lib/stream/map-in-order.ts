@@ -1,5 +1,6 @@
-import { defer, Observable, Subscription, type OperatorFunction } from 'rxjs';
+import { defer, Observable, type OperatorFunction } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
+import { feed } from './feed.ts';
 
 /** Most values waiting for their turn: far more sentences than any answer has. */
 const maxWaiting = 10_000;
@@ -31,7 +32,6 @@ export function mapInOrder<T, R>(project$: (value: T) => Observable<R>, lookahea
     new Observable((subscriber) => {
       const waiting: T[] = [];
       const running: Running<R>[] = [];
-      const subscriptions = new Subscription();
       let exhausted = false;
 
       const start = (value: T): void => {
@@ -41,21 +41,24 @@ export function mapInOrder<T, R>(project$: (value: T) => Observable<R>, lookahea
           inner.end = end;
           advance();
         };
-        subscriptions.add(
-          defer(() => project$(value)).subscribe({
+        feed(
+          defer(() => project$(value)),
+          subscriber,
+          {
             next: (result) => {
               if (running[0] === inner && inner.results.length === 0) subscriber.next(result);
               else inner.results.push(result);
             },
-            error: (error: unknown) => settle(() => subscriber.error(error)),
+            error: (error) => settle(() => subscriber.error(error)),
             complete: () => settle(() => undefined),
-          }),
+          },
         );
       };
       const advance = (): void => {
         for (let first = running[0]; first && !subscriber.closed; first = running[0]) {
-          for (let result = first.results[0]; result !== undefined; result = first.results[0]) {
-            subscriber.next(result);
+          while (first.results.length > 0) {
+            subscriber.next(first.results[0] as R);
+            // Afterwards: what comes meanwhile queues up behind it.
             first.results.shift();
           }
           if (!first.end) break;
@@ -66,24 +69,18 @@ export function mapInOrder<T, R>(project$: (value: T) => Observable<R>, lookahea
         if (exhausted && running.length === 0) subscriber.complete();
       };
 
-      // First, so that an end during subscribe tears everything down.
-      subscriber.add(subscriptions);
-      subscriptions.add(
-        source$.subscribe({
-          next: (value) => {
-            if (waiting.length >= maxWaiting) {
-              subscriber.error(new VoiceError(`more than ${maxWaiting} texts are waiting`, { code: 'overflow' }));
-              return;
-            }
-            waiting.push(value);
-            advance();
-          },
-          error: (error: unknown) => subscriber.error(error),
-          complete: () => {
-            exhausted = true;
-            advance();
-          },
-        }),
-      );
+      feed(source$, subscriber, {
+        next: (value) => {
+          if (waiting.length >= maxWaiting) {
+            throw new VoiceError(`more than ${maxWaiting} texts are waiting`, { code: 'overflow' });
+          }
+          waiting.push(value);
+          advance();
+        },
+        complete: () => {
+          exhausted = true;
+          advance();
+        },
+      });
     });
 }
