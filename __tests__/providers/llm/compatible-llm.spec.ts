@@ -833,6 +833,43 @@ describe('CompatibleLLM', () => {
     });
   });
 
+  /** What an answer means whose connection breaks once its first words have come. */
+  async function broken(...body: readonly string[]): ReturnType<typeof outcomeOf> {
+    let breakOff = (): void => undefined;
+    site = await serve((response) => {
+      stream(response, body.join(''));
+      breakOff = () => response.destroy();
+    });
+    await ready({ maxRetries: 0 });
+    return outcomeOf(llm.generate(hi).pipe(tap(({ type }) => type === 'token' && breakOff())));
+  }
+
+  it('is complete when the connection breaks between the reason for the end and [DONE]', async () => {
+    expect(await broken(chunk({ content: 'Hello' }), stop)).toEqual({
+      text: 'Hello',
+      events: [token('Hello'), ended('stop')],
+    });
+  });
+
+  it('has its calls when the connection breaks before [DONE]', async () => {
+    const called = { index: 0, id: 'x', type: 'function', function: { name: 'hang_up', arguments: '{}' } };
+    const { events } = await broken(
+      chunk({ content: 'Bye.' }),
+      chunk({ tool_calls: [called] }),
+      chunk({}, 'tool_calls', { usage }),
+    );
+    expect(events.slice(1)).toEqual([
+      { type: 'tool-call', id: 'x', name: 'hang_up', args: {}, argsText: '{}' },
+      ended('tool-calls', { usage: counted }),
+    ]);
+  });
+
+  it('is cut off when the connection breaks where only the reason "" has come', async () => {
+    const { events, error } = await broken(chunk({ content: 'Hello' }, ''), chunk({ content: ' th' }, ''));
+    expect(events.at(-1)?.type).toBe('token');
+    expect(error).toMatchObject({ code: 'connection', recoverable: true });
+  });
+
   it('does not let the body that continues hold up the end of the answer', async () => {
     const clock = new TestClock();
     site = await serve((response) => stream(response, ...hello, stop, data(done)));

@@ -263,6 +263,36 @@ describe('fromLanguageModel()', () => {
     expect([events.at(-1)?.type, error]).toEqual(['done', undefined]);
   });
 
+  it('ends soon after the answer when the stream stays open, and cancels it', async () => {
+    const clock = new TestClock();
+    let wasCancelled = false;
+    const stream = new ReadableStream({
+      start: (controller) => [text('Well.'), finish, text(' Late.')].forEach((part) => controller.enqueue(part)),
+      cancel: () => {
+        wasCancelled = true;
+      },
+    });
+    const llm = await ready(modelOf(stream).model, { scheduler: clock });
+    const { events, error } = await passing(clock, outcomeOf(llm.generate(ask)));
+    expect([events.map(({ type }) => type), error]).toEqual([['token', 'done'], undefined]);
+    expect([wasCancelled, clock.now()]).toEqual([true, 100]);
+  });
+
+  it('lets a wrapped model see the end of its stream', async () => {
+    const clock = new TestClock();
+    let hasFlushed = false;
+    const watched = streamOf(text('Well.'), finish).pipeThrough(
+      new TransformStream({
+        flush: () => {
+          hasFlushed = true;
+        },
+      }),
+    );
+    const llm = await ready(modelOf(watched).model, { scheduler: clock });
+    await outcomeOf(llm.generate(ask));
+    expect([hasFlushed, clock.now()]).toEqual([true, 0]);
+  });
+
   it('tries again until something was emitted, never after that', async () => {
     const clock = new TestClock();
     const { model, calls } = modelOf(

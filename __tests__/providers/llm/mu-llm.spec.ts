@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import Anthropic from '@anthropic-ai/sdk';
+import { tap } from 'rxjs';
 import type { GenerateOptions, LLMEvent, Message, ToolCall } from '../../../lib/core/messages.ts';
 import { MuLLM, type MuLLMConfig } from '../../../lib/providers/llm/mu-llm.ts';
 import { serve, until, type Site } from '../../transport/http-fixture.ts';
@@ -543,6 +544,22 @@ describe('MuLLM', () => {
       expect(await outcome).toMatchObject({ text: 'Hello there.', error: { code: 'timeout', recoverable: true } });
       expect(scheduler.now()).toBe(34_000);
       await site.requests[0]?.closed;
+    });
+  });
+
+  it('is complete when the connection breaks between the reason for the end and message_stop', async () => {
+    await site.close();
+    let breakOff = (): void => undefined;
+    site = await serve((response) => {
+      const reason = end('end_turn').replace(event({ type: 'message_stop' }), '');
+      stream(response, [...hello, reason].join(''));
+      breakOff = () => response.destroy();
+    });
+    await ready({ maxRetries: 0 });
+    const answer$ = llm.generate(hi).pipe(tap(({ type }) => type === 'token' && breakOff()));
+    expect(await outcomeOf(answer$)).toEqual({
+      text: 'Hello there.',
+      events: [token('Hello'), token(' there.'), done('stop')],
     });
   });
 

@@ -45,7 +45,9 @@ export function chatAnswer(
       usage: undefined,
     },
     read: (state, event, context) => readEvent(state, event, context, holdsCalls(context)),
-    end: (state, context) => (state.finishReason === undefined ? undefined : finish(state, context)),
+    // '' comes with every chunk of some services: it says nothing of where a connection broke.
+    end: (state, context, isBroken = false) =>
+      state.finishReason === undefined || (isBroken && state.finishReason === '') ? undefined : finish(state, context),
     readWhole: (state, json, context) => {
       const completion = asObject(json) ?? {};
       const [whole, ...effects] = readChunk(state, completion, holdsCalls(context));

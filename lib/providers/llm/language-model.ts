@@ -55,6 +55,9 @@ export interface LanguageModelConfig extends TextModelConfig {
 /** Options that the specification has no field for. */
 const lacking = ['serviceTier', 'cacheKey', 'parallelToolCalls', 'extraBody'] as const;
 
+/** How long the stream may continue after `finish`, in milliseconds: wrapped models note the whole answer as it ends. */
+const drainMs = 100;
+
 /** Why a generation ended; whatever else a service says is an ordinary end. */
 const reasons: Readonly<Record<string, FinishReason>> = {
   length: 'length',
@@ -147,6 +150,7 @@ class LanguageModel extends TextSource<LanguageModelConfig> {
   }
 
   #try(messages: readonly Message[], options: GenerateOptions): Observable<LLMEvent> {
+    const { scheduler = asyncScheduler } = this.config;
     return new Observable<LLMEvent>((subscriber) => {
       const abort = new AbortController();
       subscriber.add(() => abort.abort());
@@ -162,8 +166,10 @@ class LanguageModel extends TextSource<LanguageModelConfig> {
         // Subscribed even if nobody wants it anymore: that cancels the stream.
         const reading = event$.subscribe({
           next: (event) => {
-            isDone ||= event.type === 'done';
+            if (isDone) return;
+            isDone = event.type === 'done';
             subscriber.next(event);
+            if (isDone) subscriber.add(scheduler.schedule(() => subscriber.complete(), drainMs));
           },
           error: (cause: unknown) => {
             if (isDone) subscriber.complete();

@@ -75,6 +75,11 @@ export function readMessage(state: MessageAnswer, { event, data }: ServerSentEve
   return ownEntry(handlers, asString(message['type']))?.(state, message) ?? [state];
 }
 
+/** Completes an answer without its last event, which says nothing more; `undefined` when it was cut off. */
+export function endMessage(state: MessageAnswer): Step | undefined {
+  return state.stopReason === undefined ? undefined : finish(state);
+}
+
 function finish(state: MessageAnswer): Step {
   const finishReason = ownEntry(finishReasons, state.stopReason) ?? 'stop';
   const calls = finishReason === 'filtered' ? [] : callsOf(state, finishReason === 'length');

@@ -182,7 +182,7 @@ export class ModelExchange<C extends LLMConfig> {
     );
   }
 
-  /** Emits each step's events; completes when the body ends, or soon after `done`, after which no error counts. */
+  /** Emits each step's events; completes when the body ends, or soon after `done`. No error counts once all is said. */
   #tell(
     context: AnswerContext,
     answered: { readonly requestId?: string | undefined },
@@ -227,22 +227,21 @@ export class ModelExchange<C extends LLMConfig> {
           last = state;
           effects.forEach(tell);
         };
+        const finish = (isBroken: boolean, errorOf: () => unknown): void => {
+          const ending: Answer | undefined = last === undefined ? [last] : end?.(last, context, isBroken);
+          if (ending) {
+            tellAll(ending);
+            subscriber.complete();
+          } else subscriber.error(errorOf());
+        };
         return steps$.subscribe({
           next: tellAll,
-          error: (error: unknown) => {
-            if (last === undefined) subscriber.complete();
-            else subscriber.error(error);
-          },
-          complete: () => {
-            const ending: Answer | undefined = last === undefined ? [last] : end?.(last, context);
-            if (ending) {
-              tellAll(ending);
-              subscriber.complete();
-            } else {
+          error: (error: unknown) => finish(true, () => error),
+          complete: () =>
+            finish(false, () => {
               const message = `the stream ended before the answer was complete`;
-              subscriber.error(this.#host.error(message, { code: 'connection', recoverable: true, ...answered }));
-            }
-          },
+              return this.#host.error(message, { code: 'connection', recoverable: true, ...answered });
+            }),
         });
       });
   }

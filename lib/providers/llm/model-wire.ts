@@ -95,8 +95,12 @@ export interface ModelDialect<C, S = unknown> {
   readonly start: S;
   /** Reads an event. The effect `done` completes the answer, whatever bytes follow. */
   read(this: void, state: S, event: ServerSentEvent, context: AnswerContext): ModelStep<S>;
-  /** Completes an answer whose stream ended without `done`; `undefined` when it was cut off. Default: cut off. */
-  end?(this: void, state: S, context: AnswerContext): ModelStep<S> | undefined;
+  /**
+   * Completes an answer whose stream ended without `done`; `undefined` when it was cut off. Default: cut off.
+   *
+   * @param isBroken - Whether it ended with an error, such as a lost connection. Default: false.
+   */
+  end?(this: void, state: S, context: AnswerContext, isBroken?: boolean): ModelStep<S> | undefined;
   /** Reads a whole answer from one JSON document, from a service that does not stream. */
   readWhole?(this: void, state: S, json: unknown, context: AnswerContext): ModelStep<S>;
 }

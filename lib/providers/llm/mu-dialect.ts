@@ -6,7 +6,7 @@ import type { HttpRequestHeaders } from '../../transport/http.ts';
 import type { LLMConfig } from './llm-config.ts';
 import { imageBlocks } from './message-images.ts';
 import type { ModelContext, ModelDialect, ModelRequest } from './model-wire.ts';
-import { emptyMessage, readMessage, type MessageAnswer } from './message-answer.ts';
+import { emptyMessage, endMessage, readMessage, type MessageAnswer } from './message-answer.ts';
 import { answerSchema } from './answer-schema.ts';
 import { repairHistory } from './repair-history.ts';
 import { parseArgs } from './tool-calls.ts';
@@ -69,6 +69,7 @@ export function muDialect(Sdk: typeof Anthropic): ModelDialect<MuLLMConfig, Mess
     request: (messages, options, context) => requestOf(Sdk, messages, options, context),
     start: emptyMessage,
     read: readMessage,
+    end: endMessage,
   };
 }
 
