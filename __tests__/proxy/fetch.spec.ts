@@ -147,6 +147,24 @@ describe('the proxy as a Fetch handler', () => {
       expect(await refusal(await proxy.fetch(ask()))).toEqual([504, 'no_answer']);
     });
 
+    it('and keeps no place for a client that leaves meanwhile, whose attempt counts', async () => {
+      let asked = 0;
+      const authenticate = (): Promise<boolean> => {
+        asked += 1;
+        return new Promise(() => undefined);
+      };
+      const proxy = create({ limits: { maxCalls: 1, callsPerMinute: 2 }, authenticate });
+      for (let at = 0; at < 2; at += 1) {
+        const leaving = new AbortController();
+        const answer = proxy.fetch(new Request(ask(), { signal: leaving.signal }));
+        await settled(() => asked);
+        leaving.abort();
+        expect(await refusal(await answer)).toEqual([499, 'gone']);
+      }
+      expect(await refusal(await proxy.fetch(ask()))).toEqual([429, 'too_many']);
+      expect([asked, service.received]).toEqual([2, []]);
+    });
+
     it('and no more often than a client may try', async () => {
       let asked = 0;
       const proxy = create({ limits: { callsPerMinute: 3 }, authenticate: () => (asked += 1) < 0 });

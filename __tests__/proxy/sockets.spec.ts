@@ -4,6 +4,7 @@ import http from 'node:http';
 import { WebSocket } from 'ws';
 import { createProxy, type ProxyOptions, type ProxyTarget } from '../../lib/proxy/index.ts';
 import { startProxy, targets, type RunningProxy } from '../../samples/proxy/index.ts';
+import { until } from '../transport/test-clock.ts';
 import { basesOn, environment, examplePath, secretOf, send, settled, startService } from './service-fixture.ts';
 import type { Service } from './service-fixture.ts';
 
@@ -237,15 +238,32 @@ describe('a socket through the proxy', () => {
       isAsked();
       return new Promise((resolve) => (say = resolve));
     };
-    await start({ authenticate });
+    await start({ authenticate, limits: { maxCalls: 1 } });
     const socket = dial();
     await asked;
     socket.terminate();
-    await settled(() => 0);
+    await until(() => lines.length > 0);
     say(true);
     await settled(() => lines.length);
     expect(lines).toEqual([expect.stringMatching(/^WS \/alpha\/v1\/listen closed with 1006 after \d+ ms$/)]);
     expect(service.received).toEqual([]);
+  });
+
+  it('that is given up while the application is asked leaves its place to the next', async () => {
+    let isAsked = (): void => undefined;
+    const asked = new Promise<void>((resolve) => (isAsked = resolve));
+    let count = 0;
+    const authenticate = (): Promise<boolean> => {
+      if (count++ > 0) return Promise.resolve(true);
+      isAsked();
+      return new Promise(() => undefined);
+    };
+    await start({ authenticate, limits: { maxCalls: 1 } });
+    const socket = dial();
+    await asked;
+    socket.terminate();
+    await until(() => lines.length > 0);
+    await once(dial(), 'open');
   });
 
   describe('is refused', () => {

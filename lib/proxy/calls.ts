@@ -2,7 +2,7 @@ import type { Asked } from './asked.ts';
 import { assertTrusted, clientAddress, Clients } from './clients.ts';
 import { most, type ProxyLimits } from './limits.ts';
 import type { Authenticated, ProxyOptions } from './options.ts';
-import { isRefusal, noName, unanswered, unknownUser, type Refusal } from './refusal.ts';
+import { hasLeft, isRefusal, noName, unanswered, unknownUser, type Refusal } from './refusal.ts';
 
 /** The requests and sockets under way: who may begin one, and what ends them all. */
 export class Calls {
@@ -28,14 +28,18 @@ export class Calls {
     return !this.#isOpen || this.#underWay.size >= this.#limits.maxCalls;
   }
 
-  /** Begins one, which has its place at once. Gives what ends it, once, or why it may not begin. */
-  async begin(asked: Asked, cut: () => void): Promise<(() => void) | Refusal> {
+  /**
+   * Begins one, which has its place at once. Gives what ends it, once, or why it may not begin.
+   *
+   * @param gone - Aborted when the client has gone: it keeps no place while the application is asked.
+   */
+  async begin(asked: Asked, cut: () => void, gone: AbortSignal): Promise<(() => void) | Refusal> {
     this.#underWay.add(cut);
     const leave = (): void => {
       this.#underWay.delete(cut);
       if (this.#underWay.size === 0) for (const tell of this.#waiting) tell();
     };
-    const key = await this.#identify(asked);
+    const key = await this.#identify(asked, gone);
     const end = typeof key === 'string' ? this.#clients.begin(key) : key;
     if (isRefusal(end)) {
       leave();
@@ -62,27 +66,38 @@ export class Calls {
   }
 
   /** Who is asking, as their limits know them, or why they may not. */
-  async #identify(asked: Asked): Promise<string | Refusal> {
+  async #identify(asked: Asked, gone: AbortSignal): Promise<string | Refusal> {
     const { authenticate, trustProxy } = this.#options;
     const address = `at ${clientAddress(asked.headers, asked.address, trustProxy)}`;
     if (!authenticate) return address;
     // A client that has guessed too often is turned away before the application is asked.
     const tired = this.#clients.tired(address);
     if (tired) return tired;
-    const said = await this.#inTime(Promise.resolve().then(() => authenticate(asked.request())));
-    if (said === unknownUser) this.#clients.spend(address);
+    const said = await this.#inTime(
+      Promise.resolve().then(() => authenticate(asked.request())),
+      gone,
+    );
+    // Whoever asks and leaves has cost the application as much.
+    if (said === unknownUser || said === hasLeft) this.#clients.spend(address);
     if (typeof said === 'object') return said;
     return said === true ? address : `user ${said}`;
   }
 
   /** What the application says of a user; an error is nobody's name. */
-  async #inTime(asking: Promise<Authenticated>): Promise<string | true | Refusal> {
+  async #inTime(asking: Promise<Authenticated>, gone: AbortSignal): Promise<string | true | Refusal> {
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let leave = (): void => undefined;
     const waiting = new Promise<Refusal>((resolve) => {
       timer = setTimeout(() => resolve(unanswered), this.#limits.connectMs);
+      leave = () => resolve(hasLeft);
+      if (gone.aborted) leave();
+      gone.addEventListener('abort', leave);
     });
     const answer = asking.then(nameOf, () => unknownUser);
-    return Promise.race([answer, waiting]).finally(() => clearTimeout(timer));
+    return Promise.race([waiting, answer]).finally(() => {
+      clearTimeout(timer);
+      gone.removeEventListener('abort', leave);
+    });
   }
 }
 

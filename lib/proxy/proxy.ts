@@ -28,6 +28,7 @@ import {
 import {
   bodyRead,
   busy,
+  hasLeft,
   internal,
   isHidden,
   isRefusal,
@@ -254,9 +255,12 @@ class ProxyServer {
     const closed = (code: number): void =>
       this.#note(asked, 'WS', `closed with ${code} after ${Math.round(performance.now() - startedAt)} ms`);
     const release = awaitAcceptance(socket);
-    const end = await this.#calls.begin(asked, () => void socket.destroy());
+    const gone = new AbortController();
+    socket.once('close', () => gone.abort());
+    const end = await this.#calls.begin(asked, () => void socket.destroy(), gone.signal);
     if (isRefusal(end)) {
-      refuse(end);
+      if (end === hasLeft) closed(1006);
+      else refuse(end);
       return;
     }
     if (socket.destroyed) end();
@@ -283,7 +287,7 @@ class ProxyServer {
     const cut = (): void => abort.abort();
     if (gone.aborted) cut();
     else gone.addEventListener('abort', cut);
-    const end = await this.#calls.begin(asked, cut);
+    const end = await this.#calls.begin(asked, cut, abort.signal);
     const forget = (): void => gone.removeEventListener('abort', cut);
     if (isRefusal(end)) {
       forget();

@@ -1,6 +1,6 @@
 import type { ProxyLimits } from './limits.ts';
 import type { Mask } from './mask.ts';
-import { refusalAnswer, type Refusal } from './refusal.ts';
+import { hasLeft, refusalAnswer, type Refusal } from './refusal.ts';
 import { answerHeaders, type Upstream } from './upstream.ts';
 
 type Bytes = Uint8Array;
@@ -199,7 +199,7 @@ class RequestRelay {
     this.#end(refusal && !this.#answering ? refusal.status : 'broken off', refusal);
     this.#exchange.abort();
     this.#answering?.error(new Error(refusal?.message ?? 'The client has gone'));
-    const { headers, body } = refusalAnswer(refusal ?? { status: 499, code: 'gone', message: 'The client has gone' });
+    const { headers, body } = refusalAnswer(refusal ?? hasLeft);
     const shown = { ...this.#call.cors, ...headers };
     this.#resolve(new Response(body, { status: refusal?.status ?? 499, headers: shown }));
   }
