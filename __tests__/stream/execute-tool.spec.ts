@@ -85,6 +85,11 @@ describe('what the model is told of', () => {
       { paid: true, by: new Receipt() },
       '{"paid":true,"by":"[Receipt]"}',
     ],
+    ['bytes in an object', { id: 7, photo: new Uint8Array([1, 2]) }, '{"id":7,"photo":"[Uint8Array]"}'],
+    ['a buffer in a list', [Buffer.from('ab')], '["[Buffer]"]'],
+    ['no bytes in a list', [new Uint8Array()], '["[Uint8Array]"]'],
+    ['numbers', new Float32Array([0.5, 2]), '[0.5,2]'],
+    ['numbers in an object', { ids: new BigInt64Array([5n]) }, '{"ids":[5]}'],
     ['a promise that nobody awaited', { rooms: Promise.resolve(2) }, '{"rooms":"[Promise]"}'],
   ])('%s', (_name, result, text) => {
     expect(resultText(result)).toBe(text);
@@ -101,5 +106,14 @@ describe('what the model is told of', () => {
     const message = 'it ran, but JSON shows nothing of its result [Receipt]: return text or fields';
     expect(() => resultText(new Receipt())).toThrow(message);
     expect(() => resultText(new ArrayBuffer(8))).toThrow('result [ArrayBuffer]');
+    expect(() => resultText(new Uint8Array([1, 2]))).toThrow('result [Uint8Array]');
+    expect(() => resultText(Buffer.from('ab'))).toThrow('result [Buffer]');
+    expect(() => resultText(new DataView(new ArrayBuffer(8)))).toThrow('result [DataView]');
+  });
+
+  it('an object that holds itself is an error', () => {
+    const room: Record<string, unknown> = { name: 'hall' };
+    room['next'] = { back: room };
+    expect(() => resultText(room)).toThrow(/circular|cyclic/);
   });
 });

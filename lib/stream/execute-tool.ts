@@ -60,29 +60,48 @@ const isMany = (value: unknown): value is Observable<unknown> | AsyncIterable<un
 export function resultText(result: unknown): string | undefined {
   if (isError(result)) throw result;
   if (typeof result === 'string') return result;
-  const value = shown('', result);
+  const value = shown(result);
   const isShown = typeof value !== 'string' || typeof result !== 'object';
-  if (isShown) return JSON.stringify(value, shown);
+  if (isShown) return JSON.stringify(value, inJson);
   throw new Error(`it ran, but JSON shows nothing of its result ${value}: return text or fields`);
 }
 
 /** More entries than fit any limit of a result: an iterable may have no end. */
 const maxEntries = 2 ** 17;
 
-/** A value of which JSON would show `{}`, in words that it has. */
-function shown(_key: string, value: unknown): unknown {
+/** What JSON is told of a field: of Node's buffers, it would know all bytes by their `toJSON()`. */
+function inJson(this: unknown, key: string, value: unknown): unknown {
+  const own: unknown = Reflect.get(Object(this) as object, key);
+  return shown(ArrayBuffer.isView(own) ? own : value);
+}
+
+/** A value of which JSON would show `{}`, or bytes by their index, in words that it has. */
+function shown(value: unknown): unknown {
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
   if (isError(value)) return `Error: ${messageOf(value)}`;
+  if (ArrayBuffer.isView(value)) return isBytes(value) ? nameOf(value) : entriesOf(value);
   if (typeof value !== 'object' || value === null || Object.keys(value).length > 0 || 'toJSON' in value) return value;
   if (Array.isArray(value) || isPlain(value) || typeof value.valueOf() !== 'object') return value;
   if (value instanceof Map && [...value.keys()].every((key) => typeof key === 'string')) {
     return Object.fromEntries(value) as unknown;
   }
-  if (!(Symbol.iterator in value)) return `[${value.constructor.name || 'class'}]`;
+  return entriesOf(value);
+}
+
+/** Whether a view is of bytes, which tell a model nothing; of whichever realm. */
+function isBytes(view: ArrayBufferView): boolean {
+  return Object.prototype.toString.call(view) === '[object Uint8Array]';
+}
+
+/** The entries of what has some, else its name. */
+function entriesOf(value: object): unknown {
+  if (!(Symbol.iterator in value)) return nameOf(value);
   const entries: unknown[] = [];
   for (const entry of value as Iterable<unknown>) if (entries.push(entry) === maxEntries) break;
   return entries;
 }
+
+const nameOf = ({ constructor: { name } }: object): string => `[${name || 'class'}]`;
 
 /** Whether it is an object of no class, of whichever realm. */
 function isPlain(value: object): boolean {
