@@ -167,6 +167,7 @@ function redirectError({ provider, status, headers }: HttpResponse, url: URL): V
   );
 }
 
+/** Most bytes of an error response that are read. */
 const bodyLimit = 64 * 1024;
 
 /** The text of an error response, cut at 64 KiB, at an error, or when it stalls. */
@@ -174,14 +175,16 @@ export function errorBody(body$: HttpResponse['body$']): Observable<string> {
   return new Observable((subscriber) => {
     const decoder = new TextDecoder();
     let text = '';
+    let left = bodyLimit;
     const finish = (): void => {
       subscriber.next(text + decoder.decode());
       subscriber.complete();
     };
     feed(body$, subscriber, {
       next: (bytes) => {
-        text += decoder.decode(bytes.subarray(0, bodyLimit - text.length), { stream: true });
-        if (text.length >= bodyLimit) finish();
+        text += decoder.decode(bytes.subarray(0, left), { stream: true });
+        left -= bytes.length;
+        if (left <= 0) finish();
       },
       error: finish,
       complete: finish,
