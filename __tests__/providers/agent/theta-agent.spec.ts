@@ -438,6 +438,51 @@ describe('ThetaAgent: calls', () => {
     await agent.dispose();
   });
 
+  const itemsOf = (sent: readonly Json[]): unknown[] =>
+    sent.map(({ type, item }) => (type === 'conversation.item.create' ? item : type));
+  const question = { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Book it.' }] };
+  const made = { type: 'function_call', call_id: 'c1', name: 'book', arguments: '{"seat":1}' };
+  const asking = [started, stopped, committed('u1'), completed('u1', 'Book it.'), created('r1')];
+  const calling = [...asking, called('r1', 'c1', 'book', '{"seat":1}')];
+
+  it('are told to another connection with their results, so that the model does not make them again', async () => {
+    const { agent, clock, say, accept, sent } = await live({ onFunctionCall: () => 'seat 1' });
+    say(...calling);
+    await settle();
+    say(done('r1'));
+    agent.sockets.last.drop();
+    await clock.advance(300);
+    accept();
+    const result = { type: 'function_call_output', call_id: 'c1', output: 'seat 1' };
+    expect(itemsOf(sent())).toEqual(['session.update', question, made, result, 'response.create']);
+    await agent.dispose();
+  });
+
+  it('that were cut off with their connection are told as such', async () => {
+    const { agent, clock, say, accept, sent } = await live({ onFunctionCall: () => new Promise(() => undefined) });
+    say(...calling);
+    agent.sockets.last.drop();
+    await clock.advance(300);
+    accept();
+    const output = '{"error":"the call was cut off while it ran"}';
+    const result = { type: 'function_call_output', call_id: 'c1', output };
+    expect(itemsOf(sent())).toEqual(['session.update', question, made, result, 'response.create']);
+    await agent.dispose();
+  });
+
+  it('of a reply that is over are not told to another connection', async () => {
+    const { agent, clock, say, accept, sent } = await live({ onFunctionCall: () => 'seat 1' });
+    say(...calling);
+    await settle();
+    say(done('r1'), created('r2'), token('r2', 'Seat 1.'), spoken('r2', 'i2', 'Seat 1.'), done('r2'));
+    agent.sockets.last.drop();
+    await clock.advance(300);
+    accept();
+    expect(JSON.stringify(sent())).toContain('Seat 1.');
+    expect(JSON.stringify(sent())).not.toContain('function_call');
+    await agent.dispose();
+  });
+
   it('of an incomplete item are not made', async () => {
     const { agent, say, log } = await live({ onFunctionCall: () => 'x' });
     const { item, ...rest } = called('r1', 'c1', 'a');

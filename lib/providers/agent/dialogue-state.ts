@@ -14,7 +14,7 @@ import type {
 } from '../../core/roles.ts';
 import type { SocketData } from '../../transport/reconnecting-socket.ts';
 import type { AgentCommand, AgentEffect, AgentProblem } from './agent-wire.ts';
-import { failure, type FunctionOutcome } from './function-calls.ts';
+import { cutOff, type FunctionOutcome } from './function-calls.ts';
 import type { Line, ReplyAudio } from './replies.ts';
 
 /** Calls whose ends are remembered. */
@@ -163,7 +163,7 @@ export function ended<S>(
 ): DialogueStep<S> {
   const { call, startedAt } = running;
   const calls = state.calls.filter((each) => each !== running);
-  const outcome = how.type === 'cancelled' ? failure('the call was cut off while it ran') : how;
+  const outcome = how.type === 'cancelled' ? cutOff : how;
   const isKnown = state.callIds.includes(call.id);
   const ends = isKnown ? [...state.ends, { id: call.id, outcome }].slice(-maxEnds) : state.ends;
   return [{ ...state, calls, ends }, tell('functionEnds', { call, durationMs: now - startedAt, ...how })];

@@ -85,3 +85,6 @@ function outcomeOf(result: unknown): FunctionOutcome {
 export function failure(error: string): FunctionOutcome {
   return { type: 'error', content: JSON.stringify({ error }) };
 }
+
+/** The outcome of a call that the end of its connection has ended. */
+export const cutOff: FunctionOutcome = failure('the call was cut off while it ran');

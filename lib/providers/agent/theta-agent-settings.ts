@@ -7,14 +7,30 @@ import { settingsId, thetaFormats, thetaTurnDetection } from '../theta-realtime.
 import type { AgentContext } from './agent-wire.ts';
 import { outputOf, type ThetaAgentConfig, type ThetaAgentTurnDetection } from './theta-agent-session.ts';
 
-/** The settings, and everything that was said so far. */
-export function openingOf({ config, input, history }: AgentContext<ThetaAgentConfig>): readonly WireObject[] {
+/** A call, and its result once it has one. */
+export interface ThetaCall {
+  readonly id: string;
+  readonly name: string;
+  readonly argsText: string;
+  readonly output?: string;
+}
+
+/**
+ * The settings, and everything that was said so far.
+ *
+ * @param calls - Calls of the reply in progress: the model makes them again, under other ids, unless it knows of them.
+ */
+export function openingOf(
+  { config, input, history }: AgentContext<ThetaAgentConfig>,
+  calls: readonly ThetaCall[],
+): readonly WireObject[] {
   const { context, greeting } = config;
   const before = (context?.messages ?? []).map(({ role, content }) => itemOf(role, content));
   return [
     updateOf(config, input),
     ...before,
     ...history.map(({ role, text }) => itemOf(role, text)),
+    ...calls.flatMap(callItems),
     // A resumed conversation is not greeted again.
     ...(greeting && history.length === 0 ? [sayOf(greeting)] : []),
   ];
@@ -69,6 +85,16 @@ export function updateOf(
 export function itemOf(role: AgentText['role'], text: string): WireObject {
   const content = [{ type: role === 'user' ? 'input_text' : 'output_text', text }];
   return { type: 'conversation.item.create', item: { type: 'message', role, content } };
+}
+
+/** A call's result. */
+export function resultItem(id: string, output: string): WireObject {
+  return { type: 'conversation.item.create', item: { type: 'function_call_output', call_id: id, output } };
+}
+
+function callItems({ id, name, argsText, output }: ThetaCall): WireObject[] {
+  const item = { type: 'function_call', call_id: id, name, arguments: argsText };
+  return [{ type: 'conversation.item.create', item }, ...(output === undefined ? [] : [resultItem(id, output)])];
 }
 
 /** Asks for a reply with given words: the service has no message for that. */

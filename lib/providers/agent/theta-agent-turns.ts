@@ -5,9 +5,10 @@ import type { TokenUsage } from '../../core/messages.ts';
 import type { AgentText } from '../../core/roles.ts';
 import { settingsId, thetaErrorKind, thetaFailures } from '../theta-realtime.ts';
 import type { AgentContext, AgentEffect, AgentProblem, AgentReader, AgentStep } from './agent-wire.ts';
+import { cutOff } from './function-calls.ts';
 import type { HeardPart } from './replies.ts';
 import type { ThetaAgentConfig } from './theta-agent-session.ts';
-import { itemOf } from './theta-agent-settings.ts';
+import { itemOf, resultItem, type ThetaCall } from './theta-agent-settings.ts';
 
 /** A session of {@link ThetaAgent}. */
 export interface ThetaAgentState {
@@ -23,6 +24,8 @@ export interface ThetaAgentState {
   readonly text: string;
   /** Calls without a result. */
   readonly openCalls: readonly string[];
+  /** The calls of the reply in progress, which another connection has to be told of. */
+  readonly made: readonly ThetaCall[];
   /** Whether the model should reply to the results of its calls. */
   readonly owesReply: boolean;
   /** The item that was spoken last, and its response. */
@@ -40,7 +43,7 @@ type Step = AgentStep<ThetaAgentState>;
 /** The state of a new connection. */
 export const start: ThetaAgentState = {
   ...{ response: undefined, muted: undefined, wanted: [], asked: undefined, text: '' },
-  ...{ openCalls: [], owesReply: false },
+  ...{ openCalls: [], made: [], owesReply: false },
   ...{ spoken: undefined, words: {}, silentAt: undefined, hasSpoken: false },
 };
 
@@ -56,7 +59,7 @@ const harmless: ReadonlySet<string> = new Set(['response_cancel_not_active']);
 
 /** Reads the service's messages. */
 export const readers: Readonly<Record<string, AgentReader<ThetaAgentConfig, ThetaAgentState>>> = {
-  'session.created': ({ wanted }) => [{ ...start, wanted }],
+  'session.created': ({ wanted, made }) => [{ ...start, wanted, made }],
   'session.updated': onUpdated,
   'input_audio_buffer.speech_started': (state) => [
     { ...silenced(state), silentAt: undefined },
@@ -112,10 +115,10 @@ export function cut(state: ThetaAgentState, parts: readonly HeardPart[]): Step {
 
 /** A call has its result. */
 export function answered(state: ThetaAgentState, id: string, content: string): Step {
-  const output = { type: 'function_call_output', call_id: id, output: content };
-  const sent: AgentEffect = { type: 'send', message: { type: 'conversation.item.create', item: output } };
+  const sent: AgentEffect = { type: 'send', message: resultItem(id, content) };
   const openCalls = state.openCalls.filter((each) => each !== id);
-  const next = { ...state, openCalls };
+  const made = state.made.map((call) => (call.id === id ? { ...call, output: content } : call));
+  const next = { ...state, openCalls, made };
   // While the response goes on, it may call more.
   return isDue(next) && state.response === undefined ? ask({ ...next, owesReply: false }, reply, sent) : [next, sent];
 }
@@ -138,8 +141,8 @@ export function typed(state: ThetaAgentState, text: string, isOpen: boolean): St
   // The opening will hold it.
   if (!isOpen) return [askOnce(state, reply, false)[0], said];
   const [next, ...cancelled] = interrupted(state);
-  const { wanted, owesReply } = state;
-  return ask({ ...next, wanted, owesReply }, reply, ...cancelled, said, {
+  const { wanted, owesReply, made } = state;
+  return ask({ ...next, wanted, owesReply, made }, reply, ...cancelled, said, {
     type: 'send',
     message: itemOf('user', text),
   });
@@ -184,7 +187,8 @@ export function lost(state: ThetaAgentState): Step {
     ...(isReplying ? [{ type: 'audio-done' } as const] : []),
     ...(wanted.length === 0 ? [{ type: 'unanswered' } as const] : []),
   ];
-  return [{ ...start, wanted }, ...effects];
+  const made = state.made.map((call) => ({ output: cutOff.content, ...call }));
+  return [{ ...start, wanted, made }, ...effects];
 }
 
 function onUpdated(
@@ -203,7 +207,7 @@ function onUpdated(
 
 /** Nothing more of a reply is heard, and none is pending. */
 function silenced(state: ThetaAgentState): ThetaAgentState {
-  return { ...state, muted: state.response, wanted: [], owesReply: false, text: '' };
+  return { ...state, muted: state.response, wanted: [], made: [], owesReply: false, text: '' };
 }
 
 function onAudio(state: ThetaAgentState, message: WireObject, { now }: { readonly now: number }): Step {
@@ -242,8 +246,9 @@ function onItem(state: ThetaAgentState, { response_id: response, item }: WireObj
   const [id, name, argsText = ''] = [asString(rest['call_id']), asString(rest['name']), asString(rest['arguments'])];
   if (type !== 'function_call' || !id || !name || status === 'incomplete') return [state];
   const call = { id, name, argsText, args: parseJsonObject(argsText), clientSide: true };
+  const made = [...state.made.filter((each) => each.id !== id), { id, name, argsText }].slice(-maxCalls);
   return [
-    { ...state, openCalls: [...state.openCalls, id].slice(-maxCalls), owesReply: true },
+    { ...state, openCalls: [...state.openCalls, id].slice(-maxCalls), made, owesReply: true },
     { type: 'call', call },
   ];
 }
@@ -266,6 +271,7 @@ function onDone(state: ThetaAgentState, message: WireObject): Step {
     asked: undefined,
     text: '',
     wanted,
+    made: owesReply || asked ? state.made : [],
     owesReply,
   };
   const effects: readonly AgentEffect[] = [

@@ -40,7 +40,7 @@ export const wire: LateAgentPart<ThetaAgentConfig, ThetaAgentState> & ThetaCode 
   output: outputOf,
   start: () => start,
   opensAfter: 'session.created',
-  opening: (_state, context) => openingOf(context),
+  opening: ({ made }, context) => openingOf(context, made),
   readyAfter: 'session.updated',
   encode: (data) => `{"type":"input_audio_buffer.append","audio":"${encodeBase64(data)}"}`,
   read: readers,

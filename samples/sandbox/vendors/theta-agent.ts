@@ -208,7 +208,9 @@ export class ThetaSession {
     const content = (item['content'] ?? []) as readonly Json[];
     const text = content.map((each) => textMember(each, 'text')).join('');
     const id = this.#newItem();
-    if (item['type'] === 'function_call_output') {
+    // The conversation of another connection is told with its calls.
+    if (item['type'] === 'function_call') this.#calls.set(textMember(item, 'call_id'), textMember(item, 'name'));
+    else if (item['type'] === 'function_call_output') {
       const callId = textMember(item, 'call_id');
       const tool = this.#calls.get(callId);
       if (tool === undefined) {
