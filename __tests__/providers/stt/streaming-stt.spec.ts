@@ -379,9 +379,9 @@ describe('StreamingSTT: a service that wants no more than it can hear', () => {
       await connected(test.stt);
       const { sent } = test.stt.sockets.last;
       const ended = test.stt.disconnect();
-      await test.clock.advance(400);
+      await test.clock.advance(280);
       expect(sent).not.toContain('bye');
-      await test.clock.advance(2_000);
+      await test.clock.advance(2_120);
       expect([heard(sent).length / 16, sent.at(-1)]).toEqual([5_000, 'bye']);
       test.stt.sockets.last.drop(1000);
       await test.clock.advance(1_000);

@@ -152,6 +152,25 @@ describe('StreamingSTT: a service that hears in turns', () => {
     expect([types().at(-1), clock.pending, stt.sockets.live]).toEqual(['closed', 0, 0]);
   });
 
+  it('disconnect() has one limit for queued audio, the end of it and the close', async () => {
+    const { stt, clock, say } = await live({ closeTimeoutMs: 1_000, catchUpSpeed: 1 });
+    stt.sockets.last.drop();
+    stt.sendAudio({ data: tape(5_000) });
+    await clock.advance(250);
+    stt.sockets.last.accept();
+    let hasEnded = false;
+    const ended = stt.disconnect().then(() => (hasEnded = true));
+    await clock.advance(900);
+    expect(lengths(stt.sockets.last.sent).at(-1)).toBe(0);
+    say({ type: 'final', ms: 5_000 });
+    say({ type: 'over' });
+    await clock.advance(99);
+    expect([stt.sockets.last.closeCode, hasEnded]).toEqual([1_000, false]);
+    await clock.advance(1);
+    await ended;
+    expect([clock.pending, stt.sockets.live]).toEqual([0, 0]);
+  });
+
   it('a connection that drops after the end of the audio ends the wait', async () => {
     const { stt, clock } = await live({ reconnect: false });
     stt.sendAudio({ data: tape(100) });

@@ -54,6 +54,12 @@ export interface ListeningOptions {
   readonly onConnection: (event: ConnectionEvent) => void;
 }
 
+/** How a session ends. */
+export interface EndOptions extends Pick<SocketCloseOptions, 'reconnect'> {
+  /** Longest wait in all: for queued audio, the last results and the close. */
+  readonly timeoutMs: number;
+}
+
 /** One session of a provider, across connections: from its first audio to the service's last result. */
 export class Listening {
   readonly socket: ReconnectingSocket;
@@ -93,17 +99,19 @@ export class Listening {
   }
 
   /** Lets the service finish; true when all its results have arrived. */
-  async end(options: SocketCloseOptions): Promise<boolean> {
-    const { uplink, endsAudio, farewell } = this.#options;
-    const { timeoutMs = 0, reconnect = false } = options;
-    if (uplink.isWaiting && timeoutMs > disposeMs) await this.#fed(timeoutMs);
+  async end({ timeoutMs, reconnect = false }: EndOptions): Promise<boolean> {
+    const { uplink, scheduler, endsAudio, farewell } = this.#options;
+    const deadline = scheduler.now() + timeoutMs;
+    const leftMs = (): number => Math.max(0, deadline - scheduler.now());
+    // The service needs some of the time to answer.
+    if (uplink.isWaiting && timeoutMs > disposeMs) await this.#fed(timeoutMs - disposeMs);
     uplink.flush();
-    if (endsAudio && (this.socket.isReady || reconnect) && !(await this.#heardOut(timeoutMs))) {
+    if (endsAudio && (this.socket.isReady || reconnect) && !(await this.#heardOut(leftMs()))) {
       this.socket.terminate();
       return false;
     }
     this.#isLeaving = true;
-    return this.socket.close({ ...farewell(), ...options });
+    return this.socket.close({ ...farewell(), reconnect, timeoutMs: leftMs() });
   }
 
   /** Resolves when all audio was sent, when the session ends, or on timeout. */

@@ -15,7 +15,7 @@ export interface StreamingSTTConfig extends RemoteConfig {
    * for never. Default: 10,000, or more where a service answers late.
    */
   readonly silenceTimeoutMs?: number | false;
-  /** Longest wait in `disconnect()` for the last results, in milliseconds. Default: 1,000. */
+  /** Longest time that `disconnect()` takes, for queued audio and the last results, in milliseconds. Default: 1,000. */
   readonly closeTimeoutMs?: number;
   /** How a lost connection is retried; `false` disables reconnecting. */
   readonly reconnect?: boolean | BackoffOptions;

@@ -129,7 +129,7 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
     return this.#runner?.connect() ?? Promise.resolve();
   }
 
-  /** Lets the service finish, waits for the last results (`closeTimeoutMs`), closes, and drops queued audio. */
+  /** Lets the service finish, waits for the last results, closes, and drops queued audio: all within `closeTimeoutMs`. */
   async disconnect(): Promise<void> {
     this.#early = this.#earlyAudio();
     await this.#runner?.stop({ timeoutMs: this.config.closeTimeoutMs ?? 1_000 });

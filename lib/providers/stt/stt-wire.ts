@@ -298,8 +298,8 @@ export interface STTDialect<C extends StreamingSTTConfig, S> {
  * 2. its state `S`: an immutable object, holding what the service has sent and the application has not received yet. Leave
  *    out what the {@link STTContext} provides: positions, frames, what is final, the configuration;
  * 3. the wire: always `name`, `baseUrl`, `accepts`, `rules`, `start` and `read`; the rest as the service requires;
- * 4. the class: a constructor that passes the wire to `StreamingSTT`, and a line for each operation of its own:
- *    `finalize(): void { this.tell('finalize') }`.
+ * 4. the class: a constructor that passes the wire to `StreamingSTT`, and a line for each of the wire's `commands` except
+ *    `finalize`, which `StreamingSTT` has: `configure(): void { this.tell('configure') }`.
  *
  * A step returns the next state and its effects in order; {@link heard} and {@link completed} are the usual two. A
  * reader may throw, which costs only that message. I/O, such as a request before the connection or a signature, does

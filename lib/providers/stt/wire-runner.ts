@@ -23,14 +23,13 @@ import { patientTimer } from '../../stream/patient-timer.ts';
 import type {
   ReconnectingSocket,
   ReconnectingSocketOptions,
-  SocketCloseOptions,
   SocketRequest,
   SocketRequestContext,
 } from '../../transport/reconnecting-socket.ts';
 import { AudioUplink, waitingMs, type CatchUp } from './audio-uplink.ts';
 import { enactor } from './enact-hearing.ts';
 import { hear, silentHearing, type Hearing, type HearingEffect, type HearingInput } from './hearing.ts';
-import { disposeMs, sendAll, type Listening } from './listening.ts';
+import { disposeMs, sendAll, type EndOptions, type Listening } from './listening.ts';
 import type { StreamingSTTConfig } from './streaming-stt-config.ts';
 import { explained, type Explained } from './stt-failure.ts';
 import type { STTContext, STTFault, STTNote, STTWire } from './stt-wire.ts';
@@ -179,7 +178,7 @@ export class WireRunner<C extends StreamingSTTConfig, S> {
   }
 
   /** Ends the session; true when all its results have arrived. */
-  async stop(options: SocketCloseOptions): Promise<boolean> {
+  async stop(options: EndOptions): Promise<boolean> {
     if (!this.#listening) {
       // Audio kept after a loss is not meant for a new start.
       this.#uplink.reset();
