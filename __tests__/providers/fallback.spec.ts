@@ -90,7 +90,7 @@ describe('fallback() of language models', () => {
     );
     const lines = ask(llm);
     await clock.advance(7_000);
-    expect(lines).toEqual(['6000 error none of the chain works: A: down; B: no useful token within 6000 ms']);
+    expect(lines).toEqual(['6000 error all providers of the chain failed: A: down; B: no useful token within 6000 ms']);
   });
 
   it('keep-alives, empty deltas and white space are no progress', async () => {
@@ -494,7 +494,7 @@ describe('fallback() of voices', () => {
     const said = speak(await chain(new NamedTTS('A', fates), new NamedTTS('B', fates)), ['One.', 'Two.']);
     await clock.advance(3_000);
     expect(said.text()).toBe('One.');
-    expect(said.lines.at(-1)).toBe('error none of the chain works: A: died; B: died');
+    expect(said.lines.at(-1)).toBe('error all providers of the chain failed: A: died; B: died');
   });
 
   it('whatever becomes of each piece with each of two voices, it ends in time, and loses a word only with an error', async () => {
@@ -515,7 +515,8 @@ describe('fallback() of voices', () => {
       const heard = said.text().replace(/[^a-z]/g, '');
       const end = said.lines.at(-1) ?? '';
       const isWhole = heard === whole;
-      if (end === 'end' ? !isWhole : !end.startsWith('error none of the chain works')) lost.push(`${code}: ${end}`);
+      if (end === 'end' ? !isWhole : !end.startsWith('error all providers of the chain failed'))
+        lost.push(`${code}: ${end}`);
       // What an error cuts off is the end.
       expect(whole.startsWith(heard)).toBe(true);
       const disposed = tts.dispose();
@@ -621,7 +622,7 @@ describe('fallback() of speech-to-text', () => {
   it('a refusal takes no 5 s, and when all refuse connect() fails with both reasons', async () => {
     first.fate = second.fate = 'refuses';
     // Handled before it fails: a promise that rejects unheard ends the test under Deno.
-    const refused = expect(stt.connect()).rejects.toThrow('none of the chain works: A: refused; B: refused');
+    const refused = expect(stt.connect()).rejects.toThrow('all providers of the chain failed: A: refused; B: refused');
     await clock.advance(0);
     await refused;
     expect(connection.at(-1)).toBe('lost');

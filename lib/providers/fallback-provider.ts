@@ -57,7 +57,7 @@ const rules: RulesOf<FallbackOptions> = {
 };
 
 /** The failures of one request, by the provider's position in the chain. */
-export type Failures = Map<number, VoiceError>;
+export type ChainFailures = Map<number, VoiceError>;
 
 /** Combines providers of one role: whenever the one in use fails, the next one takes over. */
 export abstract class FallbackProvider<P extends ProviderContract> extends Provider<FallbackOptions> {
@@ -127,7 +127,7 @@ export abstract class FallbackProvider<P extends ProviderContract> extends Provi
 
   /** Calls the provider in use, and the next one if that fails before its first value. */
   protected ask<T>(request$: (member: P, index: number) => Observable<T>): Observable<T> {
-    const failures: Failures = new Map();
+    const failures: ChainFailures = new Map();
     const askAt$ = (index: number): Observable<T> => {
       let hasBegun = false;
       return defer(() => request$(this.#memberAt(index), index)).pipe(
@@ -150,7 +150,7 @@ export abstract class FallbackProvider<P extends ProviderContract> extends Provi
   }
 
   /** Notes a failure; returns the position of the one to use instead, or `undefined` when all have failed. */
-  protected failed(index: number, cause: unknown, failures: Failures): number | undefined {
+  protected failed(index: number, cause: unknown, failures: ChainFailures): number | undefined {
     const error = VoiceError.from(cause, { provider: this.#memberAt(index).name });
     failures.set(index, error);
     const { length } = this.members;
@@ -256,13 +256,14 @@ function told(errors$: Observable<VoiceError> = NEVER): Observable<VoiceError> {
 }
 
 /** One error that sums up all failures. */
-export function allFailed(failures: Failures): VoiceError {
+export function allFailed(failures: ChainFailures): VoiceError {
   const errors = [...failures.values()];
   const last = errors.at(-1);
   const [first] = errors;
-  if (!first || !last || errors.length === 1) return first ?? new VoiceError('nobody was asked', { code: 'internal' });
+  if (!first || !last || errors.length === 1)
+    return first ?? new VoiceError('no provider was asked', { code: 'internal' });
   const { code, provider, status, retryAfterMs } = last;
-  const message = `none of the chain works: ${errors.map((error) => error.message).join('; ')}`;
+  const message = `all providers of the chain failed: ${errors.map((error) => error.message).join('; ')}`;
   const recoverable = errors.some((error) => error.recoverable);
   return new VoiceError(message, { code, provider, status, retryAfterMs, recoverable, cause: last });
 }

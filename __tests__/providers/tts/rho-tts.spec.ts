@@ -426,7 +426,10 @@ describe('RhoTTS', () => {
       expect((await aborted).code).toBe('aborted');
       await until(() => service.requests[1]?.aborted() ?? false);
       await tts.dispose();
-      expect((await failureOf(tts.voices())).code).toBe('not_ready');
+      expect(await failureOf(tts.voices())).toMatchObject({
+        code: 'not_ready',
+        message: expect.stringContaining('RhoTTS.voices() needs') as unknown,
+      });
     });
   });
 

@@ -28,7 +28,7 @@ import { fromInput } from '../../stream/bridge.ts';
 import { merge } from '../../stream/merge.ts';
 import { patientTimer } from '../../stream/patient-timer.ts';
 import { stallTimeout } from '../../stream/stall-timeout.ts';
-import { allFailed, type Failures, FallbackProvider } from '../fallback-provider.ts';
+import { allFailed, type ChainFailures, FallbackProvider } from '../fallback-provider.ts';
 import { AudioBacklog, EncodedBacklog } from './audio-backlog.ts';
 import { formatFor, type Line, lineTo } from './fallback-line.ts';
 
@@ -258,7 +258,7 @@ export class FallbackSTT extends FallbackProvider<STTProvider> implements STTPro
   }
 
   /** The line of the service in use; of the next one when that fails. */
-  #lineOf(failures: Failures): Observable<Line> {
+  #lineOf(failures: ChainFailures): Observable<Line> {
     return defer(() => {
       const index = this.current;
       const place = this.#lines++;

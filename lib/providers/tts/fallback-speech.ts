@@ -25,8 +25,8 @@ import type { SpokenWord } from '../../core/roles.ts';
 import { transcode } from '../../operators/transcode.ts';
 import { fold } from '../../stream/fold.ts';
 import { merge } from '../../stream/merge.ts';
-import { allFailed, type Failures } from '../fallback-provider.ts';
-import { speechInTurn, type SpeechEffect, type SpeechInput, type Voice } from './speech-in-turn.ts';
+import { allFailed, type ChainFailures } from '../fallback-provider.ts';
+import { speechInTurn, type ChainSpeechEffect, type ChainSpeechInput, type Voice } from './speech-in-turn.ts';
 
 /** What {@link sayInTurn} needs. */
 export interface SayInTurnOptions {
@@ -36,7 +36,7 @@ export interface SayInTurnOptions {
   readonly current: () => Voice;
   /** Notes that a voice has failed; returns the one to go on with. */
   readonly replace: (index: number, error: unknown) => Voice | undefined;
-  readonly failures: Failures;
+  readonly failures: ChainFailures;
   /** Longest wait for the first audio of a piece, in milliseconds. */
   readonly firstAudioMs: number;
   readonly scheduler: SchedulerLike;
@@ -51,10 +51,10 @@ export interface SayInTurnOptions {
  */
 export function sayInTurn(text$: Observable<string>, options: SayInTurnOptions): Observable<AudioChunk> {
   return defer(() => {
-    const reports$ = new Subject<SpeechInput>();
+    const reports$ = new Subject<ChainSpeechInput>();
     const attempts = new Attempts(options, (report) => reports$.next(report));
     const texts$ = concat(text$.pipe(map((text) => ({ type: 'text', text }) as const)), of({ type: 'end' } as const));
-    const inputs$: Observable<SpeechInput> = merge(texts$, reports$);
+    const inputs$: Observable<ChainSpeechInput> = merge(texts$, reports$);
     return inputs$.pipe(
       fold(speechInTurn(options.firstAudioMs), options.scheduler),
       mergeMap(([, ...effects]) => effects),
@@ -89,15 +89,15 @@ function inOneFormat(onFormat: SayInTurnOptions['onFormat']): OperatorFunction<A
 /** Who speaks, and has spoken, each piece. */
 class Attempts {
   readonly #options: SayInTurnOptions;
-  readonly #report: (report: SpeechInput) => void;
+  readonly #report: (report: ChainSpeechInput) => void;
   readonly #all = new Map<number, { readonly voice: Voice; readonly work: Subscription }>();
 
-  constructor(options: SayInTurnOptions, report: (report: SpeechInput) => void) {
+  constructor(options: SayInTurnOptions, report: (report: ChainSpeechInput) => void) {
     this.#options = options;
     this.#report = report;
   }
 
-  enact(effect: SpeechEffect): void {
+  enact(effect: ChainSpeechEffect): void {
     switch (effect.type) {
       case 'speak':
         this.#speak(effect.attempt, effect.text, effect.voice ?? this.#options.current());

@@ -3,7 +3,7 @@ import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
 import type { SpokenWord, TTSProvider } from '../../core/roles.ts';
 import { fromInput } from '../../stream/bridge.ts';
 import { stallTimeout } from '../../stream/stall-timeout.ts';
-import { type Failures, FallbackProvider } from '../fallback-provider.ts';
+import { type ChainFailures, FallbackProvider } from '../fallback-provider.ts';
 import { sayInTurn } from './fallback-speech.ts';
 
 /** What the first voice says, unheard, while a backup is in use. */
@@ -67,7 +67,7 @@ export class FallbackTTS extends FallbackProvider<TTSProvider> implements TTSPro
     return defer(() => {
       this.assertReady('speak');
       this.used();
-      const failures: Failures = new Map();
+      const failures: ChainFailures = new Map();
       return sayInTurn(fromInput(text$), {
         utteranceId: `fallback-${++this.#utterances}`,
         current: () => ({ voice: this.inUse, index: this.current }),

@@ -259,7 +259,7 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
       ...this.transportOptions,
     });
     return {
-      voice: this,
+      provider: this,
       transport,
       ended$: this.#ended$,
       error: (text, options) => this.error(`${this.name}: ${text}`, options),

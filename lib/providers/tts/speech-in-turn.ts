@@ -70,7 +70,7 @@ export interface Speech {
 }
 
 /** Inputs of a speech. */
-export type SpeechInput =
+export type ChainSpeechInput =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'end' | 'stalled' }
   /** `usual`: the voice's format where the audio names none. */
@@ -92,7 +92,7 @@ export type SpeechInput =
     };
 
 /** Effects of a speech. */
-export type SpeechEffect =
+export type ChainSpeechEffect =
   /** Without a `voice`, the one in use speaks. */
   | { readonly type: 'speak'; readonly attempt: number; readonly text: string; readonly voice?: Voice }
   | { readonly type: 'cancel'; readonly attempt: number }
@@ -102,7 +102,7 @@ export type SpeechEffect =
   | { readonly type: 'word'; readonly word: SpokenWord }
   | { readonly type: 'complete' | 'fail' };
 
-type SpeechStep = Step<Speech, SpeechEffect>;
+type ChainSpeechStep = Step<Speech, ChainSpeechEffect>;
 
 const silent: Speech = {
   ...{ pieces: [], waiting: [], hasEnded: false, startMs: 0, characters: 0, attempts: 0, stallsAt: Infinity },
@@ -114,11 +114,11 @@ const silent: Speech = {
  *
  * @param firstAudioMs - Longest wait for the first audio of a piece, in milliseconds.
  */
-export function speechInTurn(firstAudioMs: number): Machine<Speech, SpeechInput, SpeechEffect> {
+export function speechInTurn(firstAudioMs: number): Machine<Speech, ChainSpeechInput, ChainSpeechEffect> {
   return {
     start: silent,
     reduce: (speech, input, at) => {
-      const effects: SpeechEffect[] = [];
+      const effects: ChainSpeechEffect[] = [];
       const heard = takeStep(effects, hear(speech, input, firstAudioMs));
       const next = takeStep(effects, takeTurns(heard));
       // Any audio is a sign of life; so is whatever changes the piece that is heard.
@@ -136,7 +136,7 @@ export function speechInTurn(firstAudioMs: number): Machine<Speech, SpeechInput,
 }
 
 /** Applies an input. */
-function hear(speech: Speech, input: SpeechInput, firstAudioMs: number): SpeechStep {
+function hear(speech: Speech, input: ChainSpeechInput, firstAudioMs: number): ChainSpeechStep {
   switch (input.type) {
     case 'text':
       return [{ ...speech, waiting: [...speech.waiting, input.text] }];
@@ -166,7 +166,7 @@ function hear(speech: Speech, input: SpeechInput, firstAudioMs: number): SpeechS
   }
 }
 
-function onStall(speech: Speech, firstAudioMs: number): SpeechStep {
+function onStall(speech: Speech, firstAudioMs: number): ChainSpeechStep {
   const [first] = speech.pieces;
   if (!first) return [speech];
   const { attempt, hasSounded } = first;
@@ -179,13 +179,13 @@ function onStall(speech: Speech, firstAudioMs: number): SpeechStep {
 /** Has another voice say what is left of a piece, and of the pieces after it that the failed voice speaks too. */
 function onReplaced(
   speech: Speech,
-  { attempt, attempts, voice }: Extract<SpeechInput, { readonly type: 'replaced' }>,
-): SpeechStep {
+  { attempt, attempts, voice }: Extract<ChainSpeechInput, { readonly type: 'replaced' }>,
+): ChainSpeechStep {
   const at = speech.pieces.findIndex((piece) => piece.attempt === attempt);
   const failed = speech.pieces[at];
   if (!failed) return [speech];
   if (!voice) return [withPiece(speech, { ...failed, state: 'lost' }), { type: 'cancel', attempt }];
-  const effects: SpeechEffect[] = [];
+  const effects: ChainSpeechEffect[] = [];
   let next = speech;
   for (const piece of speech.pieces.slice(at)) {
     if (attempts.includes(piece.attempt)) next = takeStep(effects, restart(next, piece, voice));
@@ -193,7 +193,7 @@ function onReplaced(
   return [next, ...effects];
 }
 
-function restart(speech: Speech, piece: Piece, voice: Voice): SpeechStep {
+function restart(speech: Speech, piece: Piece, voice: Voice): ChainSpeechStep {
   const isRestarted = piece.playedMs > 0;
   const text = isRestarted ? restOf(piece) : piece.text;
   const from = piece.from + countCharacters(piece.text) - countCharacters(text);
@@ -202,13 +202,13 @@ function restart(speech: Speech, piece: Piece, voice: Voice): SpeechStep {
   const again: Piece = { ...pieceOf(attempt, text, from), isRestarted, state: isOver ? 'complete' : 'spoken' };
   const pieces = speech.pieces.map((each) => (each.attempt === piece.attempt ? again : each));
   const next = { ...advanced(speech, piece.playedMs), attempts: attempt + 1, pieces };
-  const cancel: SpeechEffect = { type: 'cancel', attempt: piece.attempt };
+  const cancel: ChainSpeechEffect = { type: 'cancel', attempt: piece.attempt };
   return isOver ? [next, cancel] : [next, cancel, { type: 'speak', attempt, text, voice }];
 }
 
 /** Emits what is due, moves on when a piece is complete, and starts the pieces that may start. */
-function takeTurns(before: Speech): SpeechStep {
-  const effects: SpeechEffect[] = [];
+function takeTurns(before: Speech): ChainSpeechStep {
+  const effects: ChainSpeechEffect[] = [];
   let speech = before;
   for (;;) {
     speech = takeStep(effects, emit(speech));
@@ -222,7 +222,10 @@ function takeTurns(before: Speech): SpeechStep {
     const { attempts, characters, pieces } = speech;
     effects.push({ type: 'speak', attempt: attempts, text });
     speech = {
-      ...{ ...speech, waiting, attempts: attempts + 1, characters: characters + countCharacters(text) },
+      ...speech,
+      waiting,
+      attempts: attempts + 1,
+      characters: characters + countCharacters(text),
       pieces: [...pieces, pieceOf(attempts, text, characters)],
     };
   }
@@ -231,10 +234,10 @@ function takeTurns(before: Speech): SpeechStep {
 }
 
 /** Emits what there is of the piece that is heard: its audio, and the words known to be its own. */
-function emit(speech: Speech): SpeechStep {
+function emit(speech: Speech): ChainSpeechStep {
   const [first] = speech.pieces;
   if (!first || (first.sounds.length === 0 && first.words.length === 0)) return [speech];
-  const effects: SpeechEffect[] = [];
+  const effects: ChainSpeechEffect[] = [];
   let { startMs } = speech;
   let { playedMs, isRestarted } = first;
   for (const { data, metadata, ms } of first.sounds) {
@@ -256,7 +259,11 @@ function emit(speech: Speech): SpeechStep {
     });
   }
   const piece: Piece = {
-    ...{ ...first, playedMs, isRestarted, sounds: [], told: [...first.told, ...words] },
+    ...first,
+    playedMs,
+    isRestarted,
+    sounds: [],
+    told: [...first.told, ...words],
     words: first.id === undefined ? first.words : [],
   };
   return [withPiece({ ...speech, startMs }, piece), ...effects];
@@ -264,8 +271,18 @@ function emit(speech: Speech): SpeechStep {
 
 function pieceOf(attempt: number, text: string, from: number): Piece {
   return {
-    ...{ attempt, text, from, isRestarted: false, id: undefined, metadata: undefined, hasSounded: false },
-    ...{ sounds: [], words: [], told: [], playedMs: 0, state: 'spoken' },
+    attempt,
+    text,
+    from,
+    isRestarted: false,
+    id: undefined,
+    metadata: undefined,
+    hasSounded: false,
+    sounds: [],
+    words: [],
+    told: [],
+    playedMs: 0,
+    state: 'spoken',
   };
 }
 
@@ -278,7 +295,10 @@ function withSound(piece: Piece, { data, metadata, utteranceId }: AudioChunk, us
   const ms = format && isPcmLike(format.encoding) ? durationMs(data.byteLength, format) : undefined;
   const sound = { data, metadata: format === piece.metadata ? undefined : format, ms };
   return {
-    ...{ ...piece, metadata: format, hasSounded: true, sounds: [...piece.sounds, sound] },
+    ...piece,
+    metadata: format,
+    hasSounded: true,
+    sounds: [...piece.sounds, sound],
     id: piece.id ?? utteranceId,
   };
 }

@@ -139,7 +139,7 @@ export interface VoiceTransport extends TransportOptions {
 /** What a {@link Speaker} uses of its provider. */
 export interface VoiceHost<C extends TTSConfig> {
   /** Its public members. */
-  readonly voice: RemoteVoice<C> &
+  readonly provider: RemoteVoice<C> &
     Pick<RemoteProvider<C>, 'isProxyMode' | 'resolveApiKey' | 'resolveAuthHeader' | 'resolveSocketCredentials'>;
   /** Creates an error of the provider, prefixed with its name. */
   readonly error: WireErrors['error'];

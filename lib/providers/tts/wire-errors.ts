@@ -3,10 +3,10 @@ import type { TTSConfig, VoiceErrors, VoiceHost, WireErrors } from './voice-serv
 
 /** A provider whose error responses mean what a wire says, which may be loaded late. */
 export function withErrorsOf<C extends TTSConfig>(wire: VoiceErrors<C>, host: VoiceHost<C>): VoiceHost<C> {
-  const { transport, voice } = host;
+  const { transport, provider } = host;
   return {
     ...host,
-    transport: () => ({ ...transport(), errorOf: (failure) => wire.errorOf?.(failure, voice.config) }),
+    transport: () => ({ ...transport(), errorOf: (failure) => wire.errorOf?.(failure, provider.config) }),
   };
 }
 

@@ -3,10 +3,10 @@ import { VoiceError } from '../../../../lib/core/errors.ts';
 import { asNumber, asObject, asObjects, asString } from '../../../../lib/core/guard.ts';
 import { byId, type ContextConnection } from '../../../../lib/providers/tts/sockets/by-id.ts';
 import type { ContextMessages, ReadEffect, SpeechWire } from '../../../../lib/providers/tts/sockets/speech-wire.ts';
+import { VoiceConnectionPool } from '../../../../lib/providers/tts/sockets/voice-connection-pool.ts';
 import {
   VoiceConnection,
   type VoiceConnectionOptions,
-  VoiceConnections,
 } from '../../../../lib/providers/tts/sockets/voice-connection.ts';
 import type { SynthesisEvent } from '../../../../lib/providers/tts/utterance.ts';
 import { ReconnectingSocket } from '../../../../lib/transport/reconnecting-socket.ts';
@@ -97,7 +97,7 @@ function given({ keepAlive, endsForGood = false, ...changes }: Changes = {}) {
     report: (error) => reports.push(error),
     note: () => undefined,
   };
-  const contexts = new VoiceConnections({
+  const contexts = new VoiceConnectionPool({
     open: () => new VoiceConnection(options),
     closed: () => closed++,
     ...{ capacity: Infinity, scheduler: clock },

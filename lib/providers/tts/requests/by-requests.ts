@@ -73,7 +73,7 @@ class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {
   }
 
   async fetchJson(request: SpeechRequest, options?: TTSCallOptions): Promise<unknown> {
-    this.#host.assertReady('fetch');
+    this.#host.assertReady('voices');
     return this.#requests?.fetchJson(request, options);
   }
 
@@ -84,7 +84,7 @@ class RequestSpeaker<C extends RequestTTSConfig> implements RequestVoice {
   async start(signal: AbortSignal): Promise<void> {
     // Loaded here, so that a page can render without it.
     const wire = this.#wire;
-    const { name } = this.#host.voice;
+    const { name } = this.#host.provider;
     const code = new OnDemand(name, () => import('./speech-requests.ts'));
     const [{ SpeechRequests }, dialect] = await Promise.all([code.load(), 'load' in wire ? wire.load(name) : wire]);
     signal.throwIfAborted();

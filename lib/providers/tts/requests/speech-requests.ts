@@ -71,24 +71,24 @@ export class SpeechRequests<C extends RequestTTSConfig> {
   constructor(wire: RequestWire<C>, host: VoiceHost<C>) {
     this.#wire = wire;
     this.#host = withErrorsOf(wire, host);
-    const { voice, logger, transport } = this.#host;
-    this.#requests = createLock(() => voice.config.concurrency ?? wire.concurrency ?? Infinity);
+    const { provider, logger, transport } = this.#host;
+    this.#requests = createLock(() => provider.config.concurrency ?? wire.concurrency ?? Infinity);
     const errors = wireErrors(this.#host);
-    const warn = oncePerKind((text) => logger().warn(`${voice.name}: ${text}`));
+    const warn = oncePerKind((text) => logger().warn(`${provider.name}: ${text}`));
     this.#context = {
       get config() {
-        return voice.config;
+        return provider.config;
       },
       get parameters() {
-        return wireParameters(voice.config, wire.rules(voice.config));
+        return wireParameters(provider.config, wire.rules(provider.config));
       },
       get format() {
-        return wire.format(voice.config);
+        return wire.format(provider.config);
       },
       ...errors,
       warn,
       answers: answerReader({ ...errors, warn }),
-      note: (text) => logger().debug(`${voice.name}: ${text}`),
+      note: (text) => logger().debug(`${provider.name}: ${text}`),
       download: (address) => defer(() => httpRequest({ ...transport(), url: this.#fileAt(address) })),
     } satisfies RequestContext<C>;
   }
@@ -123,7 +123,7 @@ export class SpeechRequests<C extends RequestTTSConfig> {
   }
 
   async synthesize(text: string, { signal }: TTSCallOptions = {}): Promise<Blob> {
-    const { voice, ended$ } = this.#host;
+    const { provider, ended$ } = this.#host;
     const pieces = this.#split(text);
     if (pieces.length === 0) throw this.#context.error('no text to synthesize', { code: 'configuration' });
     const { requestTimeoutMs = 60_000 } = this.#config;
@@ -139,9 +139,9 @@ export class SpeechRequests<C extends RequestTTSConfig> {
       toArray(),
     );
     // Only `synthesize()` needs this code.
-    const code = new OnDemand(voice.name, () => import('./join-audio.ts'));
+    const code = new OnDemand(provider.name, () => import('./join-audio.ts'));
     const file$ = forkJoin([files$, defer(() => code.load())]).pipe(
-      map(([files, { joinAudio }]) => joinAudio(files, format, voice.name)),
+      map(([files, { joinAudio }]) => joinAudio(files, format, provider.name)),
       takeUntil(merge(ended$, fromAbort(signal))),
     );
     return lastValueFrom(file$, { defaultValue: new Blob([]) });
@@ -183,7 +183,7 @@ export class SpeechRequests<C extends RequestTTSConfig> {
   }
 
   get #config(): Readonly<C> {
-    return this.#host.voice.config;
+    return this.#host.provider.config;
   }
 
   /** One text's audio: in its turn, within its time, retried until any of it has arrived. */
@@ -198,7 +198,7 @@ export class SpeechRequests<C extends RequestTTSConfig> {
           stallTimeout({ firstMs: firstAudioMs, scheduler, error: late }),
           this.#audible(text),
           catchError((cause: unknown) => {
-            throw withRequestId(VoiceError.from(cause, { provider: this.#host.voice.name }), answered.requestId);
+            throw withRequestId(VoiceError.from(cause, { provider: this.#host.provider.name }), answered.requestId);
           }),
         );
       }).pipe(this.#judged(), this.#retried());
@@ -250,11 +250,11 @@ export class SpeechRequests<C extends RequestTTSConfig> {
 
   /** The headers that carry a request's credential; none in proxy mode. */
   async #credential(request: SpeechRequest, url: URL): Promise<HttpRequestHeaders> {
-    const { voice } = this.#host;
-    if (voice.isProxyMode) return {};
+    const { provider } = this.#host;
+    if (provider.isProxyMode) return {};
     if (this.#wire.sign) return this.#wire.sign(request, url, this.#config.extraHeaders ?? {});
-    if (!this.#wire.credential) return { Authorization: await voice.resolveAuthHeader() };
-    return this.#wire.credential(await voice.resolveApiKey(), this.#config);
+    if (!this.#wire.credential) return { Authorization: await provider.resolveAuthHeader() };
+    return this.#wire.credential(await provider.resolveApiKey(), this.#config);
   }
 
   /**
@@ -284,7 +284,7 @@ export class SpeechRequests<C extends RequestTTSConfig> {
   /** Decides on retries: for anything recoverable except a second timeout, and once for an expired credential. */
   #judged(): (attempt$: Observable<SynthesisEvent>) => Observable<SynthesisEvent> {
     let timeouts = 0;
-    const { name: provider } = this.#host.voice;
+    const { name: provider } = this.#host.provider;
     let { renewsCredential } = this.#host.transport();
     return catchError((cause: unknown) => {
       const error = VoiceError.from(cause, { provider });
@@ -321,7 +321,7 @@ export class SpeechRequests<C extends RequestTTSConfig> {
 
   #split(text: string): string[] {
     const { split } = this.#wire.markupOf?.(text, this.#config) ?? { split: splitText };
-    return split(text, this.#host.voice.maxTextLength, (character) => this.#wire.lengthOf?.(character) ?? 1);
+    return split(text, this.#host.provider.maxTextLength, (character) => this.#wire.lengthOf?.(character) ?? 1);
   }
 
   #segmentOf(text: string): SynthesisEvent {
@@ -334,7 +334,7 @@ export class SpeechRequests<C extends RequestTTSConfig> {
       this.#host.assertReady('finalize');
       if (!text.trim()) return [];
       const abort = new AbortController();
-      return from(this.#host.voice.synthesize(text, { signal: abort.signal })).pipe(
+      return from(this.#host.provider.synthesize(text, { signal: abort.signal })).pipe(
         finalize(() => abort.abort()),
         switchMap((blob) => blob.arrayBuffer()),
         switchMap((bytes) => {

@@ -127,7 +127,7 @@ class SocketSpeaker<C extends TTSConfig, S> implements Speaker {
   async start(signal: AbortSignal): Promise<void> {
     // Loaded here, so that a page can render without it.
     const wire = this.#wire;
-    const { name } = this.#host.voice;
+    const { name } = this.#host.provider;
     const code = new OnDemand(name, () => import('./voice-sockets.ts'));
     const [{ VoiceSockets }, dialect] = await Promise.all([code.load(), 'load' in wire ? wire.load(name) : wire]);
     signal.throwIfAborted();
@@ -155,10 +155,10 @@ class SocketSpeaker<C extends TTSConfig, S> implements Speaker {
 
   /** Speaks one draft until it ends, fails or is cancelled. */
   #speakDraft(draft: Draft): Observable<never> {
-    return this.#host.voice.speak(draft.text$).pipe(
+    return this.#host.provider.speak(draft.text$).pipe(
       ignoreElements(),
       catchError((cause: unknown) => {
-        const error = VoiceError.from(cause, { provider: this.#host.voice.name });
+        const error = VoiceError.from(cause, { provider: this.#host.provider.name });
         draft.over$.error(error);
         // `finalize()` will throw it, but perhaps much later.
         if (this.#draft === draft && error.code !== 'aborted') this.#host.report(error);

@@ -19,7 +19,8 @@ import type { TTSCallOptions, TTSConfig, VoiceHost, WireErrors } from '../voice-
 import { withErrorsOf, wireErrors } from '../wire-errors.ts';
 import type { SocketWire } from './socket-wire.ts';
 import type { SpeechRules } from './speech-step.ts';
-import { VoiceConnection, VoiceConnections, type VoiceConnectionOptions } from './voice-connection.ts';
+import { VoiceConnectionPool } from './voice-connection-pool.ts';
+import { VoiceConnection, type VoiceConnectionOptions } from './voice-connection.ts';
 
 /** Longest message of a service: RELIABILITY's limit for roles that receive audio. */
 const maxMessageBytes = 16 * 1024 * 1024;
@@ -33,7 +34,7 @@ export class VoiceSockets<C extends TTSConfig> {
   readonly #host: VoiceHost<C>;
   readonly #errors: WireErrors;
   readonly #onConnection: (event: ConnectionEvent) => void;
-  readonly #connections: VoiceConnections;
+  readonly #connections: VoiceConnectionPool;
   readonly #sessions = new Map<ReconnectingSocket, Subscription>();
   /** The fixed settings of the current connections. */
   #terms: string | undefined;
@@ -50,7 +51,7 @@ export class VoiceSockets<C extends TTSConfig> {
     this.#errors = wireErrors(this.#host);
     this.#onConnection = onConnection;
     const { scheduler = asyncScheduler } = this.#config;
-    this.#connections = new VoiceConnections({
+    this.#connections = new VoiceConnectionPool({
       open: () => new VoiceConnection(this.#connectionOptions()),
       closed: ({ session }) => this.#forget(session),
       capacity: this.#wire.attribution(this.#config, () => this.#config).capacity,
@@ -67,10 +68,10 @@ export class VoiceSockets<C extends TTSConfig> {
   }
 
   async synthesize(text: string, { signal }: TTSCallOptions = {}): Promise<Blob> {
-    const { voice, error, ended$ } = this.#host;
+    const { provider, error, ended$ } = this.#host;
     if (!text.trim()) throw error('no text to synthesize', { code: 'configuration' });
-    const format = voice.getMetadata();
-    const chunks$ = this.speak(of(text), { provider: voice.name, utteranceId: '', format, text: () => text }).pipe(
+    const format = provider.getMetadata();
+    const chunks$ = this.speak(of(text), { provider: provider.name, utteranceId: '', format, text: () => text }).pipe(
       filter((event) => event.type === 'chunk'),
       map(({ chunk }) => chunk.data),
       toArray(),
@@ -93,7 +94,7 @@ export class VoiceSockets<C extends TTSConfig> {
   }
 
   get #config(): Readonly<C> {
-    return this.#host.voice.config;
+    return this.#host.provider.config;
   }
 
   /** The wire of the current configuration. */
@@ -107,7 +108,7 @@ export class VoiceSockets<C extends TTSConfig> {
   }
 
   /** Connections for the current configuration; if it has changed, the others retire. */
-  #current(): VoiceConnections {
+  #current(): VoiceConnectionPool {
     // A changed configuration is another object: the same one asks for nothing new.
     if (this.#termsOf === this.#config) return this.#connections;
     const terms = JSON.stringify([
@@ -128,34 +129,34 @@ export class VoiceSockets<C extends TTSConfig> {
 
   #connectionOptions(): VoiceConnectionOptions {
     const wire = this.#wire;
-    const { voice } = this.#host;
+    const { provider } = this.#host;
     const errors = this.#errors;
     return {
       wire,
       attribution: wire.attribution(this.#config, () => this.#config),
-      maxTextLength: voice.maxTextLength,
+      maxTextLength: provider.maxTextLength,
       errors,
       ...this.#timeouts,
       scheduler: this.#config.scheduler,
       session: (options) => this.#session(options),
-      voice: () => ({ voice: wire.voice(this.#config), format: voice.getMetadata() }),
+      voice: () => ({ voice: wire.voice(this.#config), format: provider.getMetadata() }),
       farewell: wire.farewell ?? [],
       closeError: (close) => wire.closeError?.(close, errors),
       report: (error) => this.#host.report(error),
-      note: (text) => this.#host.logger().debug(`${voice.name}: ${text}`),
+      note: (text) => this.#host.logger().debug(`${provider.name}: ${text}`),
     };
   }
 
   /** A session with the provider's credential, limits and clock; ended with the provider. */
   #session(options: Partial<ReconnectingSocketOptions>): ReconnectingSocket {
-    const { voice, transport } = this.#host;
+    const { provider, transport } = this.#host;
     const url = this.#url();
     const session = new ReconnectingSocket({
       ...transport(),
       reconnect,
       maxMessageBytes,
       ...options,
-      request: async () => ({ url, ...(await voice.resolveSocketCredentials()) }),
+      request: async () => ({ url, ...(await provider.resolveSocketCredentials()) }),
     });
     const events = session.connection$.subscribe({
       // Merged into one history that ends with the last session.

@@ -1,7 +1,8 @@
 import { NEVER, of, type Subscription } from 'rxjs';
 import { VoiceError } from '../../../../lib/core/errors.ts';
 import { byOrder } from '../../../../lib/providers/tts/sockets/by-order.ts';
-import { VoiceConnection, VoiceConnections } from '../../../../lib/providers/tts/sockets/voice-connection.ts';
+import { VoiceConnectionPool } from '../../../../lib/providers/tts/sockets/voice-connection-pool.ts';
+import { VoiceConnection } from '../../../../lib/providers/tts/sockets/voice-connection.ts';
 import { ReconnectingSocket } from '../../../../lib/transport/reconnecting-socket.ts';
 import { FakeSockets } from '../../../transport/fake-sockets.ts';
 import { settle, TestClock } from '../../../transport/test-clock.ts';
@@ -28,7 +29,7 @@ function given() {
       ...{ firstAudioTimeoutMs: 90_000, idleTimeoutMs: 90_000, connectTimeoutMs: 90_000, scheduler: clock },
       report: () => undefined,
     });
-  const lanes = new VoiceConnections({
+  const lanes = new VoiceConnectionPool({
     ...{ open, closed: (each: VoiceConnection) => closed.push(each), capacity: 1, scheduler: clock },
   });
   const speak = (): Subscription => lanes.speak(NEVER).subscribe({ error: () => undefined });
@@ -46,7 +47,7 @@ function given() {
   return { clock, sockets, lanes, speak, serve, closed };
 }
 
-describe('VoiceConnections', () => {
+describe('VoiceConnectionPool', () => {
   it('warms one connection, however often it is asked, and speaks on it', async () => {
     const { lanes, sockets, serve } = given();
     lanes.warm();
