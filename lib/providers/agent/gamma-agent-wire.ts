@@ -148,11 +148,12 @@ function onReady(state: GammaAgentState, message: WireObject, { config, input, h
   const [taken, given] = [formatNamed(takes ?? 'pcm_16000'), formatNamed(gives ?? 'pcm_16000')];
   const isResumed = state.conversationId !== undefined && history.length > 0;
   const next: GammaAgentState = {
-    ...{ ...start, conversationId, echoes: state.echoes, failedWith: state.failedWith },
-    ...{
-      output: given ?? gammaAgentFormat,
-      muted: isResumed && config.greeting === undefined ? 'greeting' : undefined,
-    },
+    ...start,
+    conversationId,
+    echoes: state.echoes,
+    failedWith: state.failedWith,
+    output: given ?? gammaAgentFormat,
+    muted: isResumed && config.greeting === undefined ? 'greeting' : undefined,
   };
   const log: AgentEffect = { type: 'log', text: `conversation ${conversationId ?? 'without an id'}` };
   const problem = {

@@ -218,8 +218,14 @@ function sayNext(state: OmicronAgentState): OmicronAgentStep {
 function voiced(state: OmicronAgentState, now: number): OmicronAgentStep {
   const mutedUntil = state.phase === 'speaking' ? now + lateMs : state.mutedUntil;
   const next: OmicronAgentState = {
-    ...{ ...state, isHearing: true, phase: 'idle', text: '', mutedUntil, isAsked: false },
-    ...{ dueUntil: 0, silentAt: undefined },
+    ...state,
+    isHearing: true,
+    phase: 'idle',
+    text: '',
+    mutedUntil,
+    isAsked: false,
+    dueUntil: 0,
+    silentAt: undefined,
   };
   return state.isHearing ? [next] : [next, { type: 'voice', is: 'started' }];
 }
@@ -274,8 +280,18 @@ function begun(state: OmicronAgentState, now: number): OmicronAgentStep {
   const text = state.words.trim();
   const turns = state.turns + 1;
   const next: OmicronAgentState = {
-    ...{ ...state, turns, phase: 'speaking', replies: state.replies + 1, text: '', words: '', isHearing: false },
-    ...{ isAsked: false, owesReply: false, isYielding: false, silentAt: undefined, mutedUntil: 0 },
+    ...state,
+    turns,
+    phase: 'speaking',
+    replies: state.replies + 1,
+    text: '',
+    words: '',
+    isHearing: false,
+    isAsked: false,
+    owesReply: false,
+    isYielding: false,
+    silentAt: undefined,
+    mutedUntil: 0,
   };
   const latency: readonly AgentEffect[] =
     silentAt === undefined ? [] : [{ type: 'latency', latency: { totalMs: now - silentAt } }];
@@ -359,7 +375,12 @@ function onComplete(
     ...(before.phase === 'idle' || goesOn ? [] : [{ type: 'audio-done' } as const]),
   ];
   const next: OmicronAgentState = {
-    ...{ ...before, phase: goesOn ? 'between' : 'idle', text: '', mutedUntil: 0, isYielding: false, endedAt: now },
+    ...before,
+    phase: goesOn ? 'between' : 'idle',
+    text: '',
+    mutedUntil: 0,
+    isYielding: false,
+    endedAt: now,
     // What was requested while a reply was cut off is still to come.
     isAsked: isCut ? before.isAsked : isThinking,
   };

@@ -309,14 +309,14 @@ export class AudioUplink {
   }
 
   /**
-   * Everything before is final. How long compressed audio is that was sent, nobody knows: one of its finals may be dated
-   * ahead, and those after it are still heard.
+   * All audio before this is final. The duration of compressed audio is unknown, so that one of its finals may be dated
+   * too late: the next ones still count.
    */
   get #settledMs(): number {
     return this.isPcm ? this.#finalMs : this.#repeatedMs;
   }
 
-  /** Where the audio ends at the latest: compressed audio lasts no longer than since it began, or than its bytes allow. */
+  /** Latest possible end of the audio: compressed audio is no longer than the time since it began, or its bytes allow. */
   get #latestMs(): number {
     if (this.isPcm || !this.#backlog) return Infinity;
     return Math.max(this.#backlog.endMs, this.#options.scheduler().now() - this.#beganMs) + aheadMs;

@@ -43,11 +43,11 @@ interface Pause {
 const noPause: Pause = { ms: 0, quietest: [Infinity, Infinity], loudest: [0, 0] };
 
 /**
- * Shortens the pauses in queued audio, so that a service that takes it little faster than it sounds catches up while
- * nobody speaks. Of a pause remain the silence that ends an utterance, and a second before whatever follows.
+ * Shortens the pauses in queued audio: a service that accepts audio at little more than real time then catches up while
+ * nobody speaks. What remains of a pause is the silence that ends an utterance, and a second before whatever follows.
  *
- * A pause is audio that stays the same: silence, or the steady noise of a line or a room. Voices under it, which change
- * it, end it; what is neither steady nor below -70 dBFS is sent.
+ * A pause is audio that stays the same: silence, or the steady noise of a line or a room. A voice under that noise
+ * changes it, which ends the pause. Audio that is neither steady nor below -70 dBFS is sent whole.
  */
 export class Pauses {
   readonly #format: PcmFormat;

@@ -193,7 +193,9 @@ function complete(state: ZetaUtterance, context: Context, evenEmpty: boolean = f
   const isKept = context.config.translation !== undefined && finals.length > 0 && finalMs !== undefined;
   return [
     {
-      ...{ ...state, finals: [], partial: [] },
+      ...state,
+      finals: [],
+      partial: [],
       translated: finalMs === undefined ? translated : ended(translated, context.toAudioMs(finalMs)),
     },
     ...(isKept ? [{ type: 'finalized', ms: finalMs } as const] : []),
