@@ -61,6 +61,11 @@ function said(provider: { updateConfig(config: object): void }, key: string): st
   }
 }
 
+interface Configured {
+  readonly config?: object;
+}
+type Class = new (config: object) => { initialize(): Promise<void> };
+
 /** Without its last letter but one. */
 const misspelt = (key: string): string => key.replace(/.(.)$/, '$1');
 
@@ -84,6 +89,17 @@ describe('a configuration', () => {
     for (const key of keys) said(provider, key);
     const isOf = (sentence: string) => (key: string) => sentence.startsWith(`there is no option ${key}:`);
     expect(warnings.filter((sentence) => keys.some(isOf(sentence)))).toEqual([]);
+  });
+
+  // MeetingInputE first asks for a browser. A copy, since the tests above change each configuration.
+  const withKey = ownKeys
+    .filter(([name, keys]) => keys.includes('apiKey') && name !== 'MeetingInputE')
+    .map(
+      ([name, , provider]) => [name, provider.constructor as Class, { ...(provider as Configured).config }] as const,
+    );
+  it.each(withKey)('of %s whose credential is misspelt says so, not that there is none', async (_, Own, config) => {
+    const own = new Own({ ...config, apiKey: undefined, apikey: 'key' });
+    await expect(own.initialize()).rejects.toThrow('there is no option apikey: did you mean apiKey?');
   });
 
   it('with a key that belongs in a group is warned of, with where it belongs', async () => {

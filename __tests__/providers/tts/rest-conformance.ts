@@ -143,7 +143,7 @@ export function describeRestTTS(subject: RestSubject): void {
     it('needs a credential, an address that can be used, and never sends a credential unencrypted', async () => {
       const failure = async (config: RequestTTSConfig): Promise<string> =>
         (await failureOf(subject.create(config).initialize())).message;
-      expect(await failure({})).toContain(missing);
+      expect(await failure({ endpoint: 'https://voice.example' })).toContain(missing);
       expect(await failure({ apiKey: key, endpoint: 'voice.example' })).toContain('must be an https:// URL');
       expect(await failure({ apiKey: key, endpoint: 'http://voice.example' })).toContain('unencrypted');
     });

@@ -208,8 +208,9 @@ export abstract class StreamingAgent<C extends AgentConfig, S, A = unknown>
   }
 
   protected override async onInitialize(_signal: AbortSignal): Promise<void> {
-    this.assertAuth();
+    // Before the credential, whose key may be misspelt.
     this.assertConfig();
+    this.assertAuth();
     this.reportRetiring(this.#wire);
     this.resolveUrl('');
     if (this.#running) return;

@@ -89,8 +89,9 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
   protected override async onInitialize(_signal: AbortSignal): Promise<void> {
     const wire = this.#wire;
     const { needsCredential = true } = wire;
-    if (needsCredential) this.assertAuth();
+    // Before the credential, whose key may be misspelt.
     this.assertConfig();
+    if (needsCredential) this.assertAuth();
     const url = this.resolveUrl('');
     this.reportRetiring(wire);
     // Loaded here, so that a page can render without it.

@@ -75,8 +75,9 @@ export class MeetingInputE extends MeetingInput<MeetingInputEConfig> {
     });
     await meeting.prepare();
     signal.throwIfAborted();
-    this.assertAuth();
+    // Before the credential, whose key may be misspelt.
     this.assertConfig();
+    this.assertAuth();
     if (!/^spaces\/[^/\s]+$/.test(this.config.spaceName)) {
       throw this.error('spaceName must be of the form spaces/<id>', { code: 'configuration' });
     }

@@ -109,8 +109,9 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
   protected load(): Promise<void> | void {}
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {
-    this.assertAuth();
+    // Before the credential, whose key may be misspelt.
     this.assertConfig();
+    this.assertAuth();
     // Report a bad address now, not at the first recording.
     this.resolveUrl('');
     const code = new OnDemand(this.name, () => import('./recording-runner.ts'));

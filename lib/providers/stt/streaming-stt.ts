@@ -224,8 +224,9 @@ export class StreamingSTT<C extends StreamingSTTConfig, S = unknown> extends Rem
   }
 
   protected override async onInitialize(_signal: AbortSignal): Promise<void> {
-    this.assertAuth();
+    // Before the credential, whose key may be misspelt.
     this.assertConfig();
+    this.assertAuth();
     this.resolveUrl('');
     this.reportRetiring(this.#service);
     if (this.#runner) return;

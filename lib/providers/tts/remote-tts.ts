@@ -208,8 +208,9 @@ export abstract class RemoteTTS<C extends TTSConfig, V extends Speaker = Speaker
 
   protected override async onInitialize(signal: AbortSignal): Promise<void> {
     const service = this.#service;
-    this.assertAuth();
+    // Before the credential, whose key may be misspelt.
     this.assertConfig();
+    this.assertAuth();
     // Report a bad address now, not at the first sentence.
     this.resolveUrl('');
     this.#tellOfModel();
