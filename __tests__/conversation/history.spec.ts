@@ -28,6 +28,13 @@ const roles = (made: History): string =>
     .join('');
 
 describe('History', () => {
+  it('refuses an option that it does not have', () => {
+    const options = { maxTurn: 5 } as HistoryOptions;
+    expect(() => new History(options)).toThrow(
+      'History: there is no option maxTurn, only maxTurns, maxTokens, countTokens',
+    );
+  });
+
   it('keeps 40 turns, whole ones, so that no tool call loses its result', () => {
     const made = history(43);
     expect(made.items).toHaveLength(40 * 4);

@@ -499,5 +499,7 @@ describe('record()', () => {
     expect(() => record(byItself, { consent: true })).toThrow(/list MicrophoneInput and BrowserAudioOutput/);
     const fine = new Pipeline({ providers: [new BufferInput(), ...others, new FakeOutput()] });
     expect(() => record(fine, { consent: true, holdMs: 100 })).toThrow(/holdMs must be from 2,000/);
+    const misspelt = { consent: true, hold: 5_000 };
+    expect(() => record(fine, misspelt)).toThrow('record: there is no option hold, only consent, sampleRate, holdMs, ');
   });
 });

@@ -193,6 +193,10 @@ describe('an option', () => {
       `the tool book takes "string", but models pass an object; ${write}`,
     ],
   );
+  cases.push([
+    { tools: [{ name: 'weather', execute: () => 'dry', timeoutms: 5 }] },
+    'the tool weather: there is no option timeoutms: did you mean timeoutMs?',
+  ]);
   for (const name of ['get weather', 'wetter.jetzt', 'x'.repeat(65)]) {
     cases.push([
       { tools: [{ name, execute: () => 'done' }] },

@@ -3,6 +3,7 @@ import { once, publicStream } from '../core/application-code.ts';
 import { messageOf, VoiceError } from '../core/errors.ts';
 import { asObject, asString } from '../core/guard.ts';
 import { imageUrl } from '../core/image-url.ts';
+import { assertKnownKeys } from '../core/known-keys.ts';
 import type { Message, MessageImage, TokenUsage, ToolCall } from '../core/messages.ts';
 import { ownEntry } from '../core/own-entry.ts';
 import { joinWords } from '../text/words.ts';
@@ -101,7 +102,9 @@ export class History {
   /** @internal How many ids turns and speeches have been given: the next session goes on from there. */
   lastId: number = 0;
 
+  /** @throws VoiceError `configuration` for an unknown option. */
   constructor(options: HistoryOptions = {}) {
+    assertKnownKeys('History', options, { maxTurns: true, maxTokens: true, countTokens: true });
     const usual = (text: string): number => Math.ceil(text.length / 4);
     const { maxTurns = 40, maxTokens = Infinity, countTokens = usual } = options;
     this.#maxTurns = maxTurns;

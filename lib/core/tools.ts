@@ -1,4 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { misspeltKey } from './misspelt-key.ts';
 
 /** A JSON Schema object. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -59,6 +60,28 @@ export interface Tool<Args = never> {
   readonly onInterrupt?: 'finish' | 'abort';
   /** Spoken when the run takes longer than 700 ms; never stored in the history. */
   readonly filler?: string;
+}
+
+const toolKeys: Readonly<Record<keyof Tool, true>> = {
+  name: true,
+  description: true,
+  parameters: true,
+  schema: true,
+  checksPatterns: true,
+  execute: true,
+  strict: true,
+  timeoutMs: true,
+  onInterrupt: true,
+  filler: true,
+};
+
+/** A misspelt key among some tools, as a sentence. A tool may have keys of the application's own. */
+export function misspeltToolKey(tools: readonly Pick<Tool, 'name'>[]): string | undefined {
+  for (const tool of tools) {
+    const problem = misspeltKey(tool, Object.keys(toolKeys));
+    if (problem !== undefined) return `the tool ${tool.name}: ${problem}`;
+  }
+  return undefined;
 }
 
 /** Lets TypeScript infer a tool's arguments from its Standard Schema; the result fits any list of tools. */

@@ -28,6 +28,7 @@ import { isPcmLike } from '../audio/formats.ts';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import { wavHeader } from '../audio/wav-header.ts';
 import { VoiceError } from '../core/errors.ts';
+import { assertKnownKeys } from '../core/known-keys.ts';
 import { OnDemand } from '../core/on-demand.ts';
 import type { InputProvider } from '../core/roles.ts';
 import type { VoiceEventType } from '../conversation/events.ts';
@@ -124,6 +125,7 @@ const usualEvents: readonly VoiceEventType[] = [
  * `unsupported_format` for compressed input.
  */
 export function record(pipeline: Pipeline, options: RecordOptions): CallRecording {
+  assertKnownKeys('record', options, { consent: true, sampleRate: true, holdMs: true, events: true });
   const { scheduler = asyncScheduler } = insideOf(pipeline).options;
   const { input, heard$ } = endsOf(pipeline, scheduler);
   const { holdMs = 2_000, events = usualEvents, sampleRate = input.getMetadata().sampleRate } = options;

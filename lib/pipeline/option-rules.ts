@@ -5,7 +5,7 @@ import { asObject } from '../core/guard.ts';
 import { ownEntry } from '../core/own-entry.ts';
 import type { ProviderRole } from '../core/roles.ts';
 import { parametersOf } from '../core/standard-schema.ts';
-import type { Tool } from '../core/tools.ts';
+import { misspeltToolKey, type Tool } from '../core/tools.ts';
 import type { SayOptions, SendOptions } from '../conversation/commands.ts';
 import type { AgentProfile, AnswerOptions, Voices } from '../conversation/conversation-options.ts';
 import type { HistoryOptions } from '../conversation/history.ts';
@@ -96,16 +96,16 @@ const rules: ConfigRules = {
 };
 
 /** The names of all options. */
-const known: Readonly<Record<keyof PipelineOptions, true>> = {
+const optionKeys: Readonly<Record<keyof PipelineOptions, true>> = {
   ...changeable,
   ...{ providers: true, history: true, hearing: true, agents: true, voices: true, vad: true },
   ...{ inputEvents: true, logger: true, scheduler: true },
 };
 
-const ofAgents: Readonly<Record<keyof AgentProfile, true>> = {
+const agentKeys: Readonly<Record<keyof AgentProfile, true>> = {
   ...{ systemPrompt: true, tools: true, llm: true, tts: true, voices: true, answer: true },
 };
-const ofMessages: Readonly<Record<keyof SendOptions, true>> = { interrupt: true, images: true, answer: true };
+const sendKeys: Readonly<Record<keyof SendOptions, true>> = { interrupt: true, images: true, answer: true };
 
 const isText = (value: unknown): boolean => typeof value === 'string';
 const isBoolean = (value: unknown): boolean => typeof value === 'boolean';
@@ -158,9 +158,9 @@ const kinds: Readonly<Partial<Record<keyof PipelineOptions, readonly [string, (v
  * @throws VoiceError `configuration` when an option cannot work.
  */
 export function assertOptions(options: PipelineOptions, created: PipelineOptions = options): void {
-  const lacking = options.providers.map(ofProvider).find((problem) => problem !== undefined);
+  const lacking = options.providers.map(providerProblem).find((problem) => problem !== undefined);
   if (lacking !== undefined) throw refused(lacking);
-  const unknown = unknownKey(options, Object.keys(known));
+  const unknown = unknownKey(options, Object.keys(optionKeys));
   if (unknown !== undefined) throw refused(unknown);
   for (const [key, [what, fits]] of Object.entries(kinds)) {
     const value: unknown = options[key as keyof typeof kinds];
@@ -170,21 +170,21 @@ export function assertOptions(options: PipelineOptions, created: PipelineOptions
   const isHistory = 'changes$' in (asObject(options.history) ?? {});
   const problem =
     configProblem(isHistory ? { ...options, history: undefined } : options, rules) ??
-    ofStrategy(options) ??
-    ofAnswer(options) ??
-    phrases(options) ??
-    ofTools(options) ??
-    agentsAndVoices(options, created);
+    strategyProblem(options) ??
+    answerProblem(options) ??
+    phrasesProblem(options) ??
+    toolsProblem(options) ??
+    agentsAndVoicesProblem(options, created);
   if (problem !== undefined) throw refused(problem);
 }
 
 /** @throws VoiceError `configuration` when an answer cannot be given like that. */
 export function assertAnswer(options: SendOptions): void {
   const problem =
-    unknownKey(options, Object.keys(ofMessages)) ??
+    unknownKey(options, Object.keys(sendKeys)) ??
     configProblem(options, { interrupt: { type: 'boolean' }, ...answerRules }) ??
-    ofAnswer(options) ??
-    ofImages(options);
+    answerProblem(options) ??
+    imagesProblem(options);
   if (problem !== undefined) throw refused(problem);
 }
 
@@ -195,13 +195,13 @@ export function assertSaying(options: SayOptions): void {
 }
 
 /** What a strategy carries as bounds: rules of groups see objects alone. */
-function ofStrategy({ endpointing }: PipelineOptions): string | undefined {
+function strategyProblem({ endpointing }: PipelineOptions): string | undefined {
   const { minMs, maxMs, maxTurnMs, dynamic } = endpointing ?? {};
   return configProblem({ endpointing: { minMs, maxMs, maxTurnMs, dynamic } }, boundRules);
 }
 
 /** What an answer's rules cannot say. */
-function ofAnswer({ answer }: { readonly answer?: AnswerOptions | undefined }): string | undefined {
+function answerProblem({ answer }: { readonly answer?: AnswerOptions | undefined }): string | undefined {
   const { toolChoice = 'auto', stopSequences = [], responseFormat = 'json' } = answer ?? {};
   const isOne = ['auto', 'required', 'none'].includes(toolChoice as string) || isText(asObject(toolChoice)?.['name']);
   if (!isOne) return 'answer.toolChoice must be auto, required, none or { name }';
@@ -211,7 +211,7 @@ function ofAnswer({ answer }: { readonly answer?: AnswerOptions | undefined }): 
   return isFormat ? undefined : "answer.responseFormat must be 'json', a JSON Schema or a schema of a library";
 }
 
-function ofImages({ images = [] }: SendOptions): string | undefined {
+function imagesProblem({ images = [] }: SendOptions): string | undefined {
   const isImage = (image: unknown): boolean => {
     const { url, data, mediaType } = asObject(image) ?? {};
     return isText(url) || (data instanceof Uint8Array && isText(mediaType));
@@ -235,7 +235,7 @@ const contracts: Readonly<Record<ProviderRole | 'agent' | 'provider', readonly s
 };
 
 /** What a provider lacks: without this, a conversation would break at some later moment, far from the cause. */
-function ofProvider(provider: AnyProvider, index: number): string | undefined {
+function providerProblem(provider: AnyProvider, index: number): string | undefined {
   const { name, roles } = provider;
   if (!isText(name)) return `providers[${index}] must have a name`;
   const strange = roles.find((role) => ownEntry(contracts, role) === undefined);
@@ -246,13 +246,13 @@ function ofProvider(provider: AnyProvider, index: number): string | undefined {
     : roles;
   const member = ['provider' as const, ...filled]
     .flatMap((role) => contracts[role])
-    .find((key) => !keeps(provider, key));
+    .find((key) => !hasMember(provider, key));
   if (member === undefined) return undefined;
   const what = member.endsWith('$') ? 'an Observable' : member === 'accepts' ? 'an array of AudioFormats' : 'a method';
   return `${name} needs ${member}, ${what}, to be a provider of ${filled.join(' and ')}: see docs/custom-providers.md`;
 }
 
-function keeps(provider: AnyProvider, key: string): boolean {
+function hasMember(provider: AnyProvider, key: string): boolean {
   const value: unknown = Reflect.get(provider, key);
   if (key.endsWith('$')) return isObservable(value);
   if (key !== 'accepts') return typeof value === 'function';
@@ -265,7 +265,7 @@ function keeps(provider: AnyProvider, key: string): boolean {
   );
 }
 
-function phrases({ bargeIn }: PipelineOptions): string | undefined {
+function phrasesProblem({ bargeIn }: PipelineOptions): string | undefined {
   const lists = typeof bargeIn === 'object' ? { commands: bargeIn.commands, backchannels: bargeIn.backchannels } : {};
   const isOne = (list: unknown): boolean =>
     list === undefined || typeof list === 'function' || (Array.isArray(list) && list.every(isText));
@@ -274,17 +274,17 @@ function phrases({ bargeIn }: PipelineOptions): string | undefined {
 }
 
 /** The model calls tools by name, with the arguments it was told about. */
-function ofTools({ tools = [] }: Pick<PipelineOptions, 'tools'>): string | undefined {
+function toolsProblem({ tools = [] }: Pick<PipelineOptions, 'tools'>): string | undefined {
   const names = tools.map(({ name }) => name);
   const twin = names.find((name, index) => names.indexOf(name) < index);
   if (twin !== undefined) return `tools has two tools named ${twin}`;
   const strange = names.find((name) => !/^[\w-]{1,64}$/.test(name));
   if (strange !== undefined) return `models refuse the tool name "${strange}": use 1 to 64 of a-z A-Z 0-9 _ -`;
-  return tools.map(untold).find((problem) => problem !== undefined);
+  return misspeltToolKey(tools) ?? tools.map(parametersProblem).find((problem) => problem !== undefined);
 }
 
 /** Why a model cannot be told about a tool's arguments: it would assume there are none. */
-function untold(tool: Tool): string | undefined {
+function parametersProblem(tool: Tool): string | undefined {
   const write = "write what the model may pass as parameters: { type: 'object', properties: { … } }";
   try {
     const { type } = parametersOf(tool) ?? {};
@@ -295,7 +295,7 @@ function untold(tool: Tool): string | undefined {
   }
 }
 
-function agentsAndVoices(
+function agentsAndVoicesProblem(
   { agents, agent, voices, followLanguage }: PipelineOptions,
   created: PipelineOptions,
 ): string | undefined {
@@ -305,10 +305,10 @@ function agentsAndVoices(
   for (const [name, profile] of Object.entries(agents ?? {})) {
     const { answer, ...rest } = asObject(profile) ?? {};
     const stray =
-      unknownKey(rest, Object.keys(ofAgents), `agents.${name}.`) ??
+      unknownKey(rest, Object.keys(agentKeys), `agents.${name}.`) ??
       unknownKey(asObject(answer) ?? {}, answerKeys, `agents.${name}.answer.`);
     if (stray !== undefined) return stray;
-    const problem = isGroup(profile) ? ofAgent(profile) : 'must be an object';
+    const problem = isGroup(profile) ? agentProblem(profile) : 'must be an object';
     if (problem !== undefined) return `agents.${name} ${problem}`;
   }
   const names = Object.keys(agents ?? {});
@@ -320,10 +320,10 @@ function agentsAndVoices(
   );
   // `update()` may stop following.
   if (tables.length > 0 && !followLanguage && !created.followLanguage) return 'voices need followLanguage: true';
-  return tables.map(ofVoices).find((problem) => problem !== undefined);
+  return tables.map(voicesProblem).find((problem) => problem !== undefined);
 }
 
-function ofAgent({ systemPrompt, tools, answer, llm, tts }: AgentProfile): string | undefined {
+function agentProblem({ systemPrompt, tools, answer, llm, tts }: AgentProfile): string | undefined {
   if (systemPrompt !== undefined && !isText(systemPrompt)) return 'has a systemPrompt that is not a string';
   if (tools !== undefined && !(Array.isArray(tools) && tools.every(isTool)))
     return 'has tools without name or execute()';
@@ -331,10 +331,10 @@ function ofAgent({ systemPrompt, tools, answer, llm, tts }: AgentProfile): strin
     provider === undefined || typeof asObject(provider)?.[method] === 'function';
   if (!isRole(llm, 'generate')) return 'has an llm that is not a language model';
   if (!isRole(tts, 'speak')) return 'has a tts that is not a voice';
-  return ofTools({ tools: tools ?? [] }) ?? configProblem({ answer }, answerRules) ?? ofAnswer({ answer });
+  return toolsProblem({ tools: tools ?? [] }) ?? configProblem({ answer }, answerRules) ?? answerProblem({ answer });
 }
 
-function ofVoices(voices: Voices): string | undefined {
+function voicesProblem(voices: Voices): string | undefined {
   if (!isGroup(voices)) return 'voices must be an object of voices, by language';
   for (const [language, tts] of Object.entries(voices)) {
     if (!isLocale(language)) return `voices has "${language}", which is not a BCP 47 language`;

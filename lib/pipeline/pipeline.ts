@@ -4,7 +4,7 @@ import { messageOf, VoiceError } from '../core/errors.ts';
 import type { ProviderContract } from '../core/roles.ts';
 import { merge } from '../stream/merge.ts';
 import type { AgentState } from '../conversation/events.ts';
-import { History } from '../conversation/history.ts';
+import { History, type HistoryOptions } from '../conversation/history.ts';
 import { PipelineControls } from './pipeline-controls.ts';
 import { refused, type PipelineOptions } from './pipeline-options.ts';
 import { publishProviders } from './provider-events.ts';
@@ -76,7 +76,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     super(options);
     this.#scheduler = options.scheduler ?? asyncScheduler;
     if (isLoaded(this.assigned)) this.#loaded = this.assigned;
-    this.#history = options.history instanceof History ? options.history : new History(options.history);
+    this.#history = options.history instanceof History ? options.history : historyOf(options.history);
     this.#providerEvents = this.#tellOf(this.assigned.all);
   }
 
@@ -350,6 +350,11 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
     this.command({ type: 'stop', drain: true });
     await over;
   }
+}
+
+/** `initialize()` refuses what options of a history must not have: the constructor takes only what it knows. */
+function historyOf({ maxTurns, maxTokens, countTokens }: HistoryOptions = {}): History {
+  return new History({ maxTurns, maxTokens, countTokens });
 }
 
 function calledOff(signal: AbortSignal | undefined): VoiceError {

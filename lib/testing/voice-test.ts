@@ -1,5 +1,6 @@
 import { Subject, tap } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
+import { assertKnownKeys } from '../core/known-keys.ts';
 import type { SpeechEvent, TranscriptionResult, VoiceActivity } from '../core/roles.ts';
 import { SpeechTicket, type Command, type SayOptions, type SendOptions } from '../conversation/commands.ts';
 import type { ConversationOptions, SettingsChange } from '../conversation/conversation-options.ts';
@@ -7,6 +8,7 @@ import type { ConversationPorts } from '../conversation/conversation-ports.ts';
 import { conversation } from '../conversation/model-conversation.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 import { History } from '../conversation/history.ts';
+import { changeable } from '../pipeline/pipeline-options.ts';
 import { FakeLLM, FakeOutput, FakeSTT, FakeTTS, type FakeLLMConfig, type FakeTTSConfig } from './fakes.ts';
 import { loadAhead } from './load-ahead.ts';
 import { audioToText } from './text-audio.ts';
@@ -46,6 +48,23 @@ export interface VoiceTestOptions extends Partial<Omit<ConversationOptions, 'sch
   readonly untilMs?: number;
 }
 
+const optionKeys: Readonly<Record<keyof VoiceTestOptions, true>> = {
+  ...changeable,
+  history: true,
+  hearing: true,
+  agents: true,
+  voices: true,
+  llm: true,
+  tts: true,
+  reportsSpeechEnd: true,
+  vad: true,
+  stt: true,
+  wrapTTS: true,
+  wrapOutput: true,
+  steps: true,
+  untilMs: true,
+};
+
 /** The outcome of a {@link voiceTest}. */
 export interface VoiceTestResult {
   readonly events: readonly VoiceEvent[];
@@ -60,8 +79,11 @@ export interface VoiceTestResult {
 /**
  * Runs a whole conversation in virtual time: the user's signals at given times, an LLM that answers by rule, and a TTS
  * and an output on the same clock.
+ *
+ * @throws VoiceError `configuration` for an unknown option.
  */
 export function voiceTest(options: VoiceTestOptions): VoiceTestResult {
+  assertKnownKeys('voiceTest', options, optionKeys);
   const testScheduler = new TestScheduler(() => undefined);
   loadAhead();
   return testScheduler.run(({ flush }) => {

@@ -119,6 +119,11 @@ describe('GammaAgent: a session', () => {
     ['no agent', { apiKey: 'k' }, /agentId is required/],
     ['an unknown format', { agentId: 'a', inputFormat: 'opus_48000' as never }, /inputFormat/],
     ['two tools of one name', { agentId: 'a', tools: [{ name: 'a' }, { name: 'a' }] }, /two tools named a/],
+    [
+      'a misspelt key of a tool',
+      { agentId: 'a', tools: [{ name: 'a', descripton: 'A.' } as { name: string }] },
+      /the tool a: .* mean description\?/,
+    ],
     ['an impossible speed', { agentId: 'a', speed: 9 }, /speed/],
   ] as const) {
     it(`refuses ${what} at initialize()`, async () => {

@@ -96,6 +96,7 @@ describe('OmicronAgent: a session', () => {
   for (const [what, config, message] of [
     ['no credential', { apiKey: '' }, /credential/],
     ['two tools of one name', { tools: [{ name: 'a' }, { name: 'a' }] }, /two tools named a/],
+    ['a misspelt key of a tool', { tools: [{ name: 'a', descripton: 'A.' }] }, /the tool a: .* mean description\?/],
     ['a thinking level that the model refuses', { thinkingLevel: 'low' }, /refused by gemini-3\.8-live/],
     ['an impossible temperature', { temperature: 9 }, /temperature/],
   ] as const) {

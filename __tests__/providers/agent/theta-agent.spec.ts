@@ -109,6 +109,7 @@ describe('ThetaAgent: a session', () => {
   for (const [what, config, message] of [
     ['no credential', { apiKey: '' }, /credential/],
     ['two tools of one name', { tools: [{ name: 'a' }, { name: 'a' }] }, /two tools named a/],
+    ['a misspelt key of a tool', { tools: [{ name: 'a', descripton: 'A.' }] }, /the tool a: .* mean description\?/],
     ['a tool without a name', { tools: [{}] }, /names of 1 to 64/],
     ['a choice that there is not', { toolChoice: { name: 'b' } }, /there is no tool "b"/],
     ['an impossible speed', { speed: 9 }, /speed/],
