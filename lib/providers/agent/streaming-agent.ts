@@ -131,7 +131,7 @@ export abstract class StreamingAgent<C extends AgentConfig, S, A = unknown>
    */
   connect(): Promise<void> {
     this.assertReady('connect');
-    return this.#run('connect').runner.connect();
+    return this.#assertRunning('connect').runner.connect();
   }
 
   /** Ends the session. */
@@ -170,7 +170,7 @@ export abstract class StreamingAgent<C extends AgentConfig, S, A = unknown>
 
   /** What a late wire brings beside the wire; there while a session is running. */
   protected get code(): A {
-    return this.#run('connect').code;
+    return this.#assertRunning('connect').code;
   }
 
   /**
@@ -179,7 +179,7 @@ export abstract class StreamingAgent<C extends AgentConfig, S, A = unknown>
    * @throws VoiceError `not_ready` when there is no session.
    */
   protected act(method: string, step: AgentCommand<S>['step']): void {
-    this.#run(method).runner.act(method, step);
+    this.#assertRunning(method).runner.act(method, step);
   }
 
   /**
@@ -188,15 +188,15 @@ export abstract class StreamingAgent<C extends AgentConfig, S, A = unknown>
    * @throws VoiceError `not_ready` when there is no session, `timeout` after 10 s without acknowledgement.
    */
   protected async command(method: string, command: AgentCommand<S>): Promise<void> {
-    await this.#run(method).runner.command(method, command);
+    await this.#assertRunning(method).runner.command(method, command);
   }
 
   /** Connection options that differ from the defaults. */
   protected sessionOptions(): Pick<ReconnectingSocketOptions, 'request'> & Partial<ReconnectingSocketOptions> {
     return {
-      ...this.#run('connect').runner.options(),
+      ...this.#assertRunning('connect').runner.options(),
       request: async () => {
-        const { path, query } = this.#run('connect').runner.wire;
+        const { path, query } = this.#assertRunning('connect').runner.wire;
         return { url: this.resolveSocketUrl(path, query?.(this.config)), ...(await this.resolveSocketCredentials()) };
       },
     };
@@ -255,7 +255,7 @@ export abstract class StreamingAgent<C extends AgentConfig, S, A = unknown>
     return new Fifo({ limit: waitingMs, sizeOf: ({ ms }) => ms, onDrop });
   }
 
-  #run(method: string): { readonly runner: AgentRunner<C, S>; readonly code: A } {
+  #assertRunning(method: string): { readonly runner: AgentRunner<C, S>; readonly code: A } {
     if (this.#running) return this.#running;
     throw this.error(`${this.name}.${method}() needs a session: await connect() first`, { code: 'not_ready' });
   }

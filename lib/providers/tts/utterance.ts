@@ -52,8 +52,8 @@ const maxFileBytes = 32 * 1024 * 1024;
 
 /**
  * Assembles chunks and words from a wire's output. Audio is emitted as it arrives: raw samples in whole frames and
- * without a WAV header; a segment's compressed file with its end marked. If the
- * service gives no word timings, they are estimated for each finished segment, and at the end for the rest.
+ * without a WAV header; a segment's compressed file with its end marked. If the service gives no word timings, they are
+ * estimated for each finished segment, and at the end for the rest.
  */
 export function assembleUtterance(options: UtteranceOptions): OperatorFunction<SynthesisEvent, UtteranceEvent> {
   return incremental(() => new Utterance(options));
@@ -69,11 +69,11 @@ class Utterance implements IncrementalStage<SynthesisEvent, UtteranceEvent> {
   /** The id of the request that the audio comes from. */
   #requestId: string | undefined;
   /** Whether the service timed words of the current segment. */
-  #timed: boolean = false;
+  #isTimed: boolean = false;
   /** Whether the last segment was cut short, and no word has come since. */
-  #isAnew: boolean = false;
+  #wasCut: boolean = false;
   /** Whether the start of the current segment is unknown, after a compressed one of unknown length. */
-  #adrift: boolean = false;
+  #isStartUnknown: boolean = false;
   /** Words received before the first audio. */
   #early: UtteranceEvent[] = [];
   #earlyLength: number = 0;
@@ -93,13 +93,13 @@ class Utterance implements IncrementalStage<SynthesisEvent, UtteranceEvent> {
       case 'word': {
         const { text, startMs, endMs } = event;
         // A number from a wire can be infinite.
-        if (this.#adrift || !Number.isFinite(startMs) || !Number.isFinite(endMs)) return [];
-        this.#timed = true;
+        if (this.#isStartUnknown || !Number.isFinite(startMs) || !Number.isFinite(endMs)) return [];
+        this.#isTimed = true;
         return this.#words([{ text, startMs: startMs + this.#segmentMs, endMs: endMs + this.#segmentMs }], false);
       }
       case 'segment': {
         const rest = this.#endSegment(event.text ?? '');
-        this.#isAnew = event.isCut ?? false;
+        this.#wasCut = event.isCut ?? false;
         return rest;
       }
     }
@@ -111,11 +111,11 @@ class Utterance implements IncrementalStage<SynthesisEvent, UtteranceEvent> {
 
   #endSegment(text: string): UtteranceEvent[] {
     const rest = this.#audio(this.#segment.flush());
-    const words = this.#timed ? [] : this.#words(spreadWords(text, this.#segmentMs, this.#positionMs), true);
+    const words = this.#isTimed ? [] : this.#words(spreadWords(text, this.#segmentMs, this.#positionMs), true);
     this.#assigned += countCharacters(text);
     this.#segmentMs = this.#positionMs;
-    this.#adrift ||= this.#format !== undefined && !isPcmLike(this.#format.encoding);
-    this.#timed = false;
+    this.#isStartUnknown ||= this.#format !== undefined && !isPcmLike(this.#format.encoding);
+    this.#isTimed = false;
     this.#segment = new SegmentReader(this.#options);
     return [...rest, ...words];
   }
@@ -148,13 +148,13 @@ class Utterance implements IncrementalStage<SynthesisEvent, UtteranceEvent> {
   #words(words: readonly WordTiming[], estimated: boolean): UtteranceEvent[] {
     const { utteranceId, provider } = this.#options;
     const events = words.map(({ text, startMs, endMs }, index): UtteranceEvent => {
-      const resumesAt = index === 0 && this.#isAnew && { resumesAt: this.#assigned };
+      const resumesAt = index === 0 && this.#wasCut && { resumesAt: this.#assigned };
       return {
         type: 'word',
         word: { text, startMs, endMs, ...resumesAt, utteranceId, ...(estimated && { estimated }) },
       };
     });
-    if (events.length > 0) this.#isAnew = false;
+    if (events.length > 0) this.#wasCut = false;
     if (this.#format) return events;
     this.#early.push(...events);
     this.#earlyLength += words.reduce((length, { text }) => length + text.length, 0);

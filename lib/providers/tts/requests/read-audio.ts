@@ -81,7 +81,7 @@ export function readObject<E>(
 }
 
 /** The events in a response of JSON objects; skips anything else with a warning. */
-export function readObjects<S, E = SynthesisEvent>(
+function readObjects<S, E = SynthesisEvent>(
   response: HttpResponse,
   { warn }: Pick<RequestContext<unknown>, 'warn'>,
   { start, read, end }: ObjectReading<S, E>,
