@@ -1,6 +1,6 @@
 /** A house that takes more than it can carry, keeps guests who have left, or closes on somebody in mid-sentence. */
 import { firstValueFrom, Subject } from 'rxjs';
-import { PhoneSocketB, sessions, type Session, type Sessions, type SessionsOptions } from 'rxvoice';
+import { PhoneSocketB, PhoneStreamA, sessions, type Session, type Sessions, type SessionsOptions } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
 import { FakePhoneSocket } from '../conformance/phone.ts';
 import { ofType } from '../pipeline/support/timeline.ts';
@@ -123,6 +123,20 @@ describe('sessions()', () => {
     expect([await session.ended, told, errors]).toEqual(['ended', ['opened ann', 'closed ann ended'], []]);
     await open('bob');
     await over(house, scheduler);
+  });
+
+  it('says why a phone call has failed whose services refuse to begin', async () => {
+    const errors: (string | undefined)[] = [];
+    const phone = new PhoneStreamA();
+    phone.attach(new FakePhoneSocket());
+    const stt = new FakeSTT();
+    stt.initialize = () => Promise.reject(new Error('no key'));
+    const house = sessions<string>({
+      create: () => ({ providers: [phone, stt, new FakeLLM(), new FakeTTS()] }),
+      onEnd: (_session, { error }) => errors.push(error?.message),
+    });
+    // The phone is released before the pipeline says why, and tells that its call is over.
+    expect([await house.open('ann').ended, errors]).toEqual(['failed', [expect.stringContaining('no key')]]);
   });
 
   it('ends at once with a caller who hangs up while it is prepared, and starts nothing for nobody', async () => {

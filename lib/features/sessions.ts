@@ -338,6 +338,8 @@ class OpenSession<R> implements Session<R> {
 
   /** The caller has hung up. A pipeline that has been started ends by itself. */
   #hangUp(): void {
+    // It is the pipeline that hangs up, and says why when it has done so.
+    if (this.pipeline.isGivingUp) return;
     this.#overAt ??= this.#scheduler.now();
     if (this.pipeline.state === 'idle') void this.close('ended', 0);
   }

@@ -54,6 +54,8 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
   readonly #scheduler: SchedulerLike;
   readonly #providerEvents: Subscription;
   #agentState: AgentState = 'idle';
+  /** @internal Whether a failed `initialize()` is releasing the providers: a phone then reports the end of its call. */
+  isGivingUp: boolean = false;
   #state: PipelineState = 'idle';
   #session: Subscription | undefined;
   #wired: Session | undefined;
@@ -225,7 +227,9 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
       // Last, as decoders take a while to load.
       if (this.#disposing) throw disposed();
     } catch (cause) {
+      this.isGivingUp = true;
       await Promise.allSettled(all.map((provider) => release(provider, this, this.#scheduler)));
+      this.isGivingUp = false;
       throw VoiceError.from(cause);
     }
     this.#state = 'ready';
