@@ -153,7 +153,9 @@ describe('an option that update() cannot change', () => {
 
 describe('an option', () => {
   const cases: (readonly [object, string])[] = [
-    [{ systemPromt: 'Be brief.' }, 'there is no option systemPromt, only systemPrompt, greeting, tools, turnTaking, '],
+    [{ systemPromt: 'Be brief.' }, 'there is no option systemPromt: did you mean systemPrompt?'],
+    [{ bargein: false }, 'there is no option bargein: did you mean bargeIn?'],
+    [{ prompt: 'Be brief.' }, 'there is no option prompt, only systemPrompt, greeting, tools, turnTaking, '],
     [{ turnTaking: { sttTimeout: 1 } }, 'there is no option turnTaking.sttTimeout, only turnTaking.strategy, '],
     [{ bargeIn: { minWord: 3 } }, 'there is no option bargeIn.minWord, only bargeIn.pauseAfterMs, bargeIn.minWords, '],
     [{ bargeIn: { greeting: { minWord: 3 } } }, 'there is no option bargeIn.greeting.minWord, only bargeIn.greeting.'],
@@ -186,6 +188,10 @@ describe('an option', () => {
   const write = "write what the model may pass as parameters: { type: 'object', properties: { … } }";
   const untold = 'the tool book has no parameters, and zod cannot turn the schema into JSON Schema: ';
   cases.push(
+    [
+      { tools: [{ name: 'book', parameters: { '~standard': { version: 1, vendor: 'zod' } }, execute: () => 'done' }] },
+      'the tool book has a Standard Schema as its parameters, which are JSON Schema: name that key schema',
+    ],
     [{ tools: [told()] }, `${untold}this version does not tell it; ${write}`],
     [{ tools: [told({ input: noDates })] }, `${untold}dates have none; ${write}`],
     [
@@ -212,7 +218,8 @@ describe('an option', () => {
       await running.start();
       const update = await refusal(() => running.update(options));
       // What cannot change is not told apart from what is not there.
-      expect(update).toContain('systemPromt' in options ? 'update() cannot change systemPromt, only ' : sentence);
+      const stray = ['systemPromt', 'bargein', 'prompt'].find((key) => key in options);
+      expect(update).toContain(stray ? `update() cannot change ${stray}, only ` : sentence);
       await Promise.all([first, second, running].map((pipeline) => pipeline.dispose()));
     });
   }
@@ -286,7 +293,9 @@ describe('an option', () => {
   it('is refused beside an agent, too', async () => {
     const providers = [new FakeInput(), new AlphaAgent({ apiKey: 'key' }), new FakeOutput()];
     const pipeline = new Pipeline({ providers, inputEvent: true } as PipelineOptions);
-    expect(await refusal(() => pipeline.start())).toContain('Pipeline: there is no option inputEvent, only ');
+    expect(await refusal(() => pipeline.start())).toContain(
+      'Pipeline: there is no option inputEvent: did you mean inputEvents?',
+    );
     await pipeline.dispose();
   });
 

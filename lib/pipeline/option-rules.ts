@@ -2,6 +2,7 @@ import { isObservable } from 'rxjs';
 import { configProblem, unknownKey, type ConfigRule, type ConfigRules } from '../core/config-rule.ts';
 import { messageOf } from '../core/errors.ts';
 import { asObject } from '../core/guard.ts';
+import { misspeltKey } from '../core/misspelt-key.ts';
 import { ownEntry } from '../core/own-entry.ts';
 import type { ProviderRole } from '../core/roles.ts';
 import { parametersOf } from '../core/standard-schema.ts';
@@ -160,7 +161,8 @@ const kinds: Readonly<Partial<Record<keyof PipelineOptions, readonly [string, (v
 export function assertOptions(options: PipelineOptions, created: PipelineOptions = options): void {
   const lacking = options.providers.map(providerProblem).find((problem) => problem !== undefined);
   if (lacking !== undefined) throw refused(lacking);
-  const unknown = unknownKey(options, Object.keys(optionKeys));
+  const keys = Object.keys(optionKeys);
+  const unknown = misspeltKey(options, keys) ?? unknownKey(options, keys);
   if (unknown !== undefined) throw refused(unknown);
   for (const [key, [what, fits]] of Object.entries(kinds)) {
     const value: unknown = options[key as keyof typeof kinds];
@@ -285,6 +287,9 @@ function toolsProblem({ tools = [] }: Pick<PipelineOptions, 'tools'>): string | 
 
 /** Why a model cannot be told about a tool's arguments: it would assume there are none. */
 function parametersProblem(tool: Tool): string | undefined {
+  if (tool.parameters && '~standard' in tool.parameters) {
+    return `the tool ${tool.name} has a Standard Schema as its parameters, which are JSON Schema: name that key schema`;
+  }
   const write = "write what the model may pass as parameters: { type: 'object', properties: { … } }";
   try {
     const { type } = parametersOf(tool) ?? {};
