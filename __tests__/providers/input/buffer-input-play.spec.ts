@@ -179,7 +179,7 @@ describe('BufferInput.play()', () => {
       'transcode: cannot convert opus',
       { data: new Uint8Array(9), metadata: { ...metadata, encoding: 'opus' } },
     ],
-    ['audio of no known format', 'transcode: the first audio chunk has no metadata', { data: new Uint8Array(9) }],
+    ['audio of no known format', 'BufferInput: play() takes chunks, the first with its', { data: new Uint8Array(9) }],
   ] as const)('rejects %s', async (_, reason, chunk) => {
     const { input, heard } = await playing();
     await expect(input.play([chunk])).rejects.toMatchObject({

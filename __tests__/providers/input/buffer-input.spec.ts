@@ -67,6 +67,18 @@ describe('BufferInput', () => {
     expect(seen).toEqual([1, 2, 3, 4, 5, 6]);
   });
 
+  it.each<[string, unknown]>([
+    ['floats, of which each would be two samples of noise', new Float32Array(160)],
+    ['the path of a file', 'caller.wav'],
+    ['a list of samples', [1, 2, 3]],
+    ['a chunk', { data: new Uint8Array(320) }],
+  ])('refuses %s', (_, audio) => {
+    const input = new BufferInput();
+    expect(() => {
+      input.push(audio as ArrayBuffer);
+    }).toThrow('BufferInput: push() takes the bytes of 16-bit samples, an ArrayBuffer or a view: ');
+  });
+
   it('keeps 60 s before the start, then drops the oldest with an error', async () => {
     const { input, chunks } = await listening({ sampleRate: 8000 });
     const errors: VoiceError[] = [];

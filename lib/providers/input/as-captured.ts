@@ -1,5 +1,6 @@
-import type { MonoTypeOperatorFunction, SchedulerLike } from 'rxjs';
+import { map, type MonoTypeOperatorFunction, type SchedulerLike } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../../audio/types.ts';
+import { VoiceError } from '../../core/errors.ts';
 import { frames } from '../../operators/frames.ts';
 import { transcode } from '../../operators/transcode.ts';
 import { pace } from '../../playback/pace.ts';
@@ -12,5 +13,13 @@ const maxQueueMs = 3_600_000;
 
 /** Delivers a recording as a microphone would: in its format, in frames of one length, in real time. */
 export function asCaptured(format: AudioMetadata, scheduler: SchedulerLike): MonoTypeOperatorFunction<AudioChunk> {
-  return (audio$) => audio$.pipe(transcode(format), frames({ ms: frameMs }), pace({ maxQueueMs, scheduler }));
+  return (audio$) =>
+    audio$.pipe(map(withFormat), transcode(format), frames({ ms: frameMs }), pace({ maxQueueMs, scheduler }));
+}
+
+/** The path or the bytes of a file, given in place of its chunks, have no format. */
+function withFormat(chunk: AudioChunk, index: number): AudioChunk {
+  if (index > 0 || chunk.metadata) return chunk;
+  const message = 'BufferInput: play() takes chunks, the first with its format: write [{ data, metadata }]';
+  throw new VoiceError(message, { code: 'unsupported_format' });
 }

@@ -35,6 +35,15 @@ const rules: RulesOf<BufferInputConfig> = {
   bitDepth: { oneOf: [16] },
 };
 
+const notBytes =
+  'BufferInput: push() takes the bytes of 16-bit samples, an ArrayBuffer or a view: toInt16() makes them of floats';
+
+/** Whether it may hold 16-bit samples, which floats do not. */
+const isBytes = (audio: unknown): boolean =>
+  ArrayBuffer.isView(audio)
+    ? !(audio instanceof Float32Array || audio instanceof Float64Array)
+    : Object.prototype.toString.call(audio).endsWith('ArrayBuffer]');
+
 /** Audio that the application pushes. No service, no browser. */
 export class BufferInput extends Provider<BufferInputConfig> implements InputProvider {
   override readonly name = 'BufferInput' as const;
@@ -81,8 +90,11 @@ export class BufferInput extends Provider<BufferInputConfig> implements InputPro
   /**
    * Accepts audio in chunks of any size, even split within a sample. Up to 60 s are kept until `start()`; beyond that
    * the oldest is dropped. The bytes are not copied: don't write to them afterwards.
+   *
+   * @throws VoiceError `configuration` for floats, and for what holds no bytes.
    */
   push(audio: ArrayBuffer | ArrayBufferView<ArrayBuffer>): void {
+    if (!isBytes(audio)) throw this.error(notBytes, { code: 'configuration' });
     const bytes = ArrayBuffer.isView(audio)
       ? new Uint8Array(audio.buffer, audio.byteOffset, audio.byteLength)
       : new Uint8Array(audio);
