@@ -1,8 +1,9 @@
 /** A chat of what was said: lines that nobody heard, that come twice, or that flicker when they are over. */
-import { lastValueFrom } from 'rxjs';
-import { transcript, type TranscriptLine } from 'rxvoice';
-import { FakeSTT } from 'rxvoice/testing';
+import { lastValueFrom, timer } from 'rxjs';
+import { transcript, type Tool, type TranscriptLine } from 'rxvoice';
+import { FakeSTT, type FakeLLMConfig } from 'rxvoice/testing';
 import { call, over, type Call } from '../pipeline/support/call.ts';
+import { TestClock } from '../transport/test-clock.ts';
 
 function follow({ pipeline }: Call): readonly (readonly TranscriptLine[])[] {
   const told: (readonly TranscriptLine[])[] = [];
@@ -13,6 +14,21 @@ const brief = (lines: readonly TranscriptLine[] = []): string[] =>
   lines.map(({ speaker, text, isFinal, unheard }) =>
     [speaker, isFinal ? '.' : '~', text, ...(unheard === undefined ? [] : ['|', unheard.trim()])].join(' '),
   );
+
+/** Whose agent says something before it looks something up. */
+function looksUp(toolMs: number): Promise<Call> {
+  const scheduler = new TestClock();
+  const answer: FakeLLMConfig['answer'] = (messages) =>
+    messages.at(-1)?.role === 'tool'
+      ? 'It rains.'
+      : [
+          { type: 'token', text: 'One moment. ' },
+          { type: 'tool-call', id: '1', name: 'look', args: {}, argsText: '{}' },
+          { type: 'done', finishReason: 'tool-calls' },
+        ];
+  const look: Tool = { name: 'look', execute: () => timer(toolMs, scheduler) };
+  return call({ scheduler, llm: { answer }, tools: [look] });
+}
 
 describe('transcript()', () => {
   it('begins with what there is, and grows with each word that is heard', async () => {
@@ -80,6 +96,44 @@ describe('transcript()', () => {
     const parts = [line?.text, line?.unheard];
     expect(parts.every(Boolean)).toBe(true);
     expect(parts.join('')).toBe(text);
+    await over(rig);
+  });
+
+  it.each([
+    ['while it is said', 0],
+    ['after it was said', 3_000],
+  ])('shows what is said before a tool once, whose result comes %s', async (_, toolMs) => {
+    const rig = await looksUp(toolMs);
+    const told = follow(rig);
+    rig.pipeline.send('What is the weather?');
+    await rig.scheduler.advance(10_000);
+    const shown = told.map((lines) =>
+      brief(lines)
+        .slice(1)
+        .map((line) => line.trim())
+        .join(', '),
+    );
+    expect(shown.filter((line, at) => line !== (shown[at - 1] ?? ''))).toEqual([
+      ...['agent ~ One', 'agent ~ One moment.', 'agent ~ One moment. It', 'agent ~ One moment. It rains.'],
+      'agent . One moment., agent . It rains.',
+    ]);
+    await over(rig);
+  });
+
+  it.each([
+    ['before', 450, ['agent . One | moment.']],
+    ['after', 1_700, ['agent . One moment. ', 'agent . It | rains.']],
+  ])('tells what was not heard of an agent that is interrupted %s its tool', async (_, ms, lines) => {
+    const rig = await looksUp(0);
+    const told = follow(rig);
+    rig.pipeline.send('What is the weather?');
+    await rig.scheduler.advance(ms);
+    rig.pipeline.interrupt();
+    await rig.scheduler.advance(5_000);
+    expect(brief(told.at(-1)).slice(1)).toEqual(lines);
+    // Never gone for a moment.
+    const shown = told.map((each) => brief(each).slice(1).join());
+    expect(shown.slice(shown.findIndex(Boolean)).every((each) => each.includes('One'))).toBe(true);
     await over(rig);
   });
 

@@ -62,8 +62,9 @@ export function transcript(
 ): Observable<readonly TranscriptLine[]> {
   return defer(() => {
     const { events$, captions$, history } = pipeline;
-    const itemsOf = (): readonly TranscriptLine[] => history?.items.flatMap(lineOf) ?? [];
-    const begin: State = { open: nothing, lines: itemsOf(), isOver: false };
+    const itemsOf = (held: readonly string[]): readonly TranscriptLine[] =>
+      history?.items.flatMap((item) => (held.includes(item.id) ? [] : lineOf(item))) ?? [];
+    const begin: State = { open: nothing, lines: itemsOf([]), isOver: false, held: [] };
     const changes$: Observable<HistoryChange | Said> = history?.changes$ ?? events$.pipe(mergeMap(saidIn));
     // The agent's words are told while somebody listens to `captions$`.
     const event$ = merge(changes$, captions$.pipe(ignoreElements()), events$);
@@ -104,16 +105,30 @@ interface State {
   readonly lines: readonly TranscriptLine[];
   /** Whether the agent's speech has ended; the history may not have it yet, or never get it. */
   readonly isOver: boolean;
+  /**
+   * Items with the words before a call of tools, which the history has in full as soon as the tools are done. Until the
+   * speech is over, the agent's open line shows what of them has been heard.
+   */
+  readonly held: readonly string[];
 }
 
-function step(state: State, event: VoiceEvent | HistoryChange | Said, itemsOf: () => readonly TranscriptLine[]): State {
-  const { open } = state;
+function step(
+  state: State,
+  event: VoiceEvent | HistoryChange | Said,
+  itemsOf: (held: readonly string[]) => readonly TranscriptLine[],
+): State {
+  const { open, isOver, held } = state;
+  const released = (): State => (held.length === 0 ? state : { ...state, held: [], lines: itemsOf([]) });
   switch (event.type) {
     case 'added':
-    case 'updated':
-      return { ...state, open: without(open, event.item.role), lines: itemsOf() };
+    case 'updated': {
+      const { id, role } = event.item;
+      const isRound = role === 'assistant' && event.item.toolCalls !== undefined;
+      const later = isRound ? heldAfter(state, event.type, id) : role === 'assistant' ? [] : held;
+      return { open: later.includes(id) ? open : without(open, role), lines: itemsOf(later), isOver, held: later };
+    }
     case 'truncated':
-      return { ...state, lines: itemsOf() };
+      return { ...state, lines: itemsOf(held) };
     case 'said': {
       const { line } = event;
       const role = line.speaker === 'user' ? 'user' : 'assistant';
@@ -127,7 +142,7 @@ function step(state: State, event: VoiceEvent | HistoryChange | Said, itemsOf: (
     case 'speech.ended':
       return { ...state, isOver: true };
     case 'agent.state':
-      return state.isOver ? { ...state, open: without(open, 'assistant'), isOver: false } : state;
+      return isOver ? { ...released(), open: without(open, 'assistant'), isOver: false } : state;
     case 'caption.word': {
       const [start, end] = event.range;
       // Words that touch in the text are of a script without spaces.
@@ -135,12 +150,18 @@ function step(state: State, event: VoiceEvent | HistoryChange | Said, itemsOf: (
       return { ...state, open: { ...open, agent: open.agent + gap + event.text, agentEnd: end } };
     }
     case 'turn.ended':
-      return { ...state, open: without(open, 'user') };
+      return { ...released(), open: without(open, 'user') };
     case 'session.closed':
-      return { ...state, open: nothing };
+      return { ...released(), open: nothing };
     default:
       return state;
   }
+}
+
+/** Which items wait for the end of the speech once one of them was added, or has been told how much of it was heard. */
+function heldAfter({ held, isOver }: State, type: 'added' | 'updated', id: string): readonly string[] {
+  if (type === 'added') return isOver ? held : [...held, id];
+  return held.slice(held.indexOf(id) + 1);
 }
 
 function without(open: Open, role: HistoryItem['role']): Open {
