@@ -107,6 +107,9 @@ test('browser: a page with a proxy builds, and answers on the sandbox', { skip: 
   const { lines, alert } = await typed(
     url,
     async (page) => {
+      // One who stops may start again.
+      for (const label of ['Start', 'Stop', 'Start', 'Stop']) await page.click(`#talk:text-is("${label}")`);
+      await page.waitForSelector('#talk:text-is("Start")');
       await page.fill('#text', 'say good day');
       await page.click('form button');
     },

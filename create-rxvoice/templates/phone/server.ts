@@ -33,8 +33,17 @@ const calls = sessions({
   },
 });
 calls.events$.subscribe((event) => {
-  if (event.type === 'refused') console.log(`refused: ${event.reason}`);
-  else console.log(event.type, event.session.id, 'error' in event ? event.error : '');
+  if (event.type === 'refused') {
+    console.log(`refused: ${event.reason}`);
+    return;
+  }
+  const { id, pipeline } = event.session;
+  console.log(event.type, id, 'error' in event ? event.error : '');
+  // What fails while the call goes on, and what is tried again: the caller only hears silence.
+  if (event.type === 'opened') {
+    pipeline.on('error', ({ code, message }) => console.error(`${id}: ${code}: ${message}`));
+    pipeline.on('provider.reconnecting', ({ message }) => console.warn(`${id}: again: ${message}`));
+  }
 });
 
 /** Who calls: Twilio, or on this machine anybody while there is no PUBLIC_URL. */

@@ -1,4 +1,13 @@
-import { AlphaFlux, AlphaTTS, BrowserAudioOutput, BufferInput, MicrophoneInput, NuLLM, Pipeline } from 'rxvoice';
+import {
+  AlphaFlux,
+  AlphaTTS,
+  BrowserAudioOutput,
+  BufferInput,
+  MicrophoneInput,
+  NuLLM,
+  Pipeline,
+  transcript,
+} from 'rxvoice';
 
 /** The sandbox hears and speaks in tones: there, the microphone stays off and you type. */
 declare const __SANDBOX__: boolean;
@@ -15,36 +24,37 @@ const agent = new Pipeline({
 });
 
 const find = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
-const caption = find('caption');
+const talk = find('talk');
 const input = find<HTMLInputElement>('text');
+find('hint').hidden = !__SANDBOX__;
 
 agent.state$.subscribe((event) => {
-  if (event.type === 'agent.state') find('state').textContent = event.state;
+  if (event.type !== 'agent.state') return;
+  find('state').textContent = event.state;
+  talk.textContent = event.state === 'idle' ? 'Start' : 'Stop';
 });
-agent.transcripts$.subscribe((event) => {
-  if (event.type === 'transcript.interim') caption.textContent = event.text;
-});
-agent.history$.subscribe(() => {
-  caption.textContent = '';
-  const lines = agent.history.messages().flatMap(({ role, content }) => {
-    if (role !== 'user' && role !== 'assistant') return [];
-    const line = document.createElement('li');
-    line.dataset['who'] = role;
-    line.textContent = content;
-    return [line];
+// What both have said: the user's words as they are recognized, the agent's as they are heard.
+transcript(agent).subscribe((lines) => {
+  const items = lines.map(({ speaker, text }) => {
+    const item = document.createElement('li');
+    item.dataset['who'] = speaker;
+    item.textContent = text;
+    return item;
   });
-  find('lines').replaceChildren(...lines);
+  find('lines').replaceChildren(...items);
 });
 agent.errors$.subscribe(({ message }) => (find('error').textContent = message));
 
-const start = (): Promise<void> =>
-  agent.start().catch((error: Error) => {
+const start = (): Promise<void> => {
+  find('error').textContent = '';
+  return agent.start().catch((error: Error) => {
     find('error').textContent = error.message;
   });
-find('talk').addEventListener('click', () => void (agent.state === 'idle' ? start() : agent.stop()));
+};
+talk.addEventListener('click', () => void (agent.state === 'running' ? agent.stop() : start()));
 find('form').addEventListener('submit', (event) => {
   event.preventDefault();
   const text = input.value;
   input.value = '';
-  void (agent.state === 'idle' ? start() : Promise.resolve()).then(() => agent.send(text));
+  void start().then(() => agent.send(text));
 });

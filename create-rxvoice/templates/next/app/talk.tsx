@@ -1,9 +1,8 @@
 'use client';
-import { useMemo, useState } from 'react';
-import { map } from 'rxjs';
+import { useState } from 'react';
 import { AlphaFlux, AlphaTTS, BrowserAudioOutput, BufferInput, MicrophoneInput, NuLLM } from 'rxvoice';
 import { proxyToken } from 'rxvoice/proxy';
-import { useObservable, usePipeline } from 'rxvoice/react';
+import { usePipeline, useTranscript } from 'rxvoice/react';
 
 /** @param sandbox - Its address: it hears and speaks in tones, so the microphone stays off and you type. */
 export function Talk({ sandbox }: { readonly sandbox: string | undefined }) {
@@ -25,17 +24,18 @@ export function Talk({ sandbox }: { readonly sandbox: string | undefined }) {
       systemPrompt: 'You are a friendly voice assistant. Answer in one or two short sentences.',
     };
   });
-  const lines$ = useMemo(() => pipeline.history$.pipe(map(() => pipeline.history.messages())), [pipeline]);
-  const lines = useObservable(lines$, []);
+  // What both have said: the user's words as they are recognized, the agent's as they are heard.
+  const lines = useTranscript(pipeline);
   const [text, setText] = useState('');
 
   return (
     <>
       <button onClick={() => void (state === 'idle' ? start() : stop())}>{state === 'idle' ? 'Start' : 'Stop'}</button>
       <output>{state === 'running' ? agentState : state}</output>
+      {sandbox && <p>This is the sandbox: start, type “count to 5”, and hear the answer in tones.</p>}
       <ol role="log">
-        {lines.map(({ role, content }, at) => (
-          <li key={at}>{role === 'user' ? <b>{content}</b> : content}</li>
+        {lines.map(({ id, speaker, text }) => (
+          <li key={id}>{speaker === 'user' ? <b>{text}</b> : text}</li>
         ))}
       </ol>
       <form
@@ -45,7 +45,9 @@ export function Talk({ sandbox }: { readonly sandbox: string | undefined }) {
           setText('');
         }}
       >
-        <input aria-label="Or type" value={text} onChange={(event) => setText(event.target.value)} />
+        <label>
+          Or type: <input value={text} autoComplete="off" onChange={(event) => setText(event.target.value)} />
+        </label>
         <button disabled={state !== 'running'}>Send</button>
       </form>
       {error && <p role="alert">{error.message}</p>}
