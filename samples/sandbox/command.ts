@@ -35,6 +35,8 @@ export function environmentOf({ url, endpoints }: Pick<Sandbox, 'url' | 'endpoin
 export async function runSandbox(args: readonly string[]): Promise<void> {
   const at = args.includes('--') ? args.indexOf('--') : args.length;
   const [program, ...parameters] = args.slice(at + 1);
+  const [first = '-'] = args.slice(0, at);
+  if (!first.startsWith('-')) throw new UsageError(`a command comes after --: rxvoice sandbox -- ${args.join(' ')}`);
   const { values } = parseArgs({
     args: args.slice(0, at),
     options: {

@@ -145,6 +145,7 @@ describe('rxvoice', () => {
   it.each([
     ['sandbox --port abc', 'rxvoice sandbox: --port takes a number from 0 to 65535, not "abc"'],
     ['sandbox --port 99999', 'rxvoice sandbox: --port takes a number from 0 to 65535, not "99999"'],
+    ['sandbox node server.js', 'rxvoice sandbox: a command comes after --: rxvoice sandbox -- node server.js'],
     ['sandbox --realtime=-1', 'rxvoice sandbox: --realtime takes a number from 0, not "-1"'],
     ['sandbox --token-delay=', 'rxvoice sandbox: --token-delay takes a number from 0, not ""'],
     ['call ws://127.0.0.1:1/ --pause soon', 'rxvoice call: --pause takes a number from 0, not "soon"'],
