@@ -164,6 +164,27 @@ describe('what the application asks for without options', () => {
 });
 
 describe('a handle', () => {
+  it('is told where an await is missing, and not once the conversation is over', async () => {
+    const pipeline = new Pipeline({
+      providers: [new FakeInput(), new FakeSTT(), new FakeLLM(), new FakeTTS(), new FakeOutput({ realtime: false })],
+    });
+    const errors: string[] = [];
+    pipeline.on('error', ({ code, message }) => errors.push(`${code}: ${message}`));
+    const notHeard = { heardText: '', interrupted: true };
+    const started = pipeline.start();
+    expect([await pipeline.send('Hello').done, await pipeline.say('Hello').done]).toEqual([notHeard, notHeard]);
+    expect(errors).toEqual([
+      'not_ready: Pipeline: send() came before start(): await start() first',
+      'not_ready: Pipeline: say() came before start(): await start() first',
+    ]);
+    await started;
+    await pipeline.stop();
+    expect(await pipeline.send('Bye').done).toEqual(notHeard);
+    await pipeline.dispose();
+    expect(await pipeline.say('Bye').done).toEqual(notHeard);
+    expect(errors).toHaveLength(2);
+  });
+
   it('settles when the conversation breaks down before it is answered', async () => {
     class BrokenOutput extends FakeOutput {
       override pause(): void {

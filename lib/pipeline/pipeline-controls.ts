@@ -41,6 +41,8 @@ export abstract class PipelineControls extends PipelineEvents {
   protected readonly commands$: Observable<Command> = this.#commands$.asObservable();
   /** @internal Whether a session is running. */
   protected abstract readonly isInSession: boolean;
+  /** @internal Whether one has run. */
+  protected wasInSession: boolean = false;
   /** @internal */
   protected abstract readonly isDisposed: boolean;
 
@@ -172,7 +174,14 @@ export abstract class PipelineControls extends PipelineEvents {
   }
 
   #request(command: Command, ticket: SpeechTicket): void {
-    if (this.isInSession) this.command(command);
-    else ticket.settle(notHeard);
+    if (this.isInSession) {
+      this.command(command);
+      return;
+    }
+    ticket.settle(notHeard);
+    // After a conversation that is what to expect; before one, an await is missing.
+    if (this.wasInSession || this.isDisposed) return;
+    const message = `Pipeline: ${command.type}() came before start(): await start() first`;
+    this.reportError(new VoiceError(message, { code: 'not_ready' }));
   }
 }

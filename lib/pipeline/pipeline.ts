@@ -259,6 +259,7 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
       await unlessStopped(this.initialize());
       claim(this.#loadedRoles, this);
       this.#session = session;
+      this.wasInSession = true;
       this.#state = 'running';
       const { input, listener } = this.#loadedRoles;
       const { llm, tts } = this.#first;
