@@ -100,7 +100,6 @@ export function agentAnswerer(ports: AgentPorts, shared: Shared): Answerer {
         roleOf: (error) => roleOf(error, context),
         synthesize: ({ content }) => playReply('reply$' in content ? content.reply$ : EMPTY, undefined, context),
       }),
-    warm$: EMPTY,
     inject: ({ as, text, ticket }) => {
       try {
         if (as === 'user') agent.injectUserMessage(text);

@@ -30,7 +30,7 @@ export interface Answerer {
   /** The same for speech that the application or the agent initiates. */
   say(say: Say): Observable<unknown>;
   /** Prepares what an answer will need: the user has started speaking. */
-  readonly warm$: Observable<unknown>;
+  readonly warm?: () => void;
   /** Other inputs from the answerer. */
   readonly input$: Observable<Input>;
   /** Asks the application's hook about a turn; its verdict comes as an input. */

@@ -67,7 +67,7 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
   return new Observable((subscriber) => {
     const { history, settings, rules, agentHandlers, scheduler, greeting } = setup;
     const start: ConversationState = { ...startState, ids: history.lastId, settings, rules };
-    const bus = createEventBus(scheduler);
+    const bus = createEventBus(scheduler, subscriber);
     const validate = validator((error, role) => reportError(bus, error, role && { role }));
     /** Reports of answers and speeches, and follow-up inputs: all join the end of the queue. */
     const later$ = new Subject<Input>();
@@ -84,6 +84,7 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
     const signals = userSignals({ bus, validate, soundings, ...setup });
     const step$ = merge(...signals, setup.commands$, later$).pipe(fold(machine, scheduler));
     const state$ = new BehaviorSubject(start);
+    let current = start;
     const answerer = setup.answerer({ joined, ...sharedBy(setup, state$, bus, later$, validate, soundings) });
     const world: World = {
       output: setup.ports.output,
@@ -105,11 +106,8 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
     const captions$ = (setup.ports.captions$ ?? EMPTY).pipe(
       switchMap((words$) => words$?.({ events$: bus.events$, soundings, scheduler, emit: bus.emit }) ?? EMPTY),
     );
-    const warming$ = warm$.pipe(
-      // If this voice may be an interruption, silence comes first.
-      switchMap(() => timer(0, scheduler)),
-      mergeMap(() => answerer.warm$),
-    );
+    // If this voice may be an interruption, silence comes first.
+    const warming$ = warm$.pipe(switchMap(() => timer(0, scheduler)));
     const scores$ = questions$.pipe(scores(once((error) => reportError(bus, error))));
     const work$ = new Observable<never>((working) => {
       const run = <T>(source$: Observable<T>, next: (value: T) => void = noop): void => {
@@ -121,17 +119,16 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
       run(answers$);
       run(speakEach(state$, answerer));
       run(captions$);
-      run(warming$);
+      run(warming$, () => answerer.warm?.());
       run(scores$, (input) => later$.next(input));
       run(answerer.input$, (input) => later$.next(input));
       // State before effects: an answer that is cut off reports what was heard before anything else happens.
       run(step$, (step) => {
         const [state] = step;
-        if (state !== state$.value) state$.next(state);
+        if (state !== current) state$.next((current = state));
         eachEffect(step, (effect) => enact(effect, world));
       });
     });
-    subscriber.add(bus.events$.subscribe(subscriber));
     const work = work$.subscribe({
       error: (error: unknown) => {
         reportError(bus, error);
@@ -141,7 +138,7 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
     subscriber.add(() => {
       later$.next({ type: 'stop' });
       work.unsubscribe();
-      history.lastId = state$.value.ids;
+      history.lastId = current.ids;
     });
     later$.next({ type: 'started' });
     if (greeting) later$.next(greetingOf(greeting));

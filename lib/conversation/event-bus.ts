@@ -1,4 +1,4 @@
-import { Subject, type Observable, type SchedulerLike } from 'rxjs';
+import { Subject, type Observable, type Observer, type SchedulerLike } from 'rxjs';
 import type { VoiceEvent, VoiceEventEnvelope, VoiceEventMap, VoiceEventType } from './events.ts';
 
 /** Publishes one event. */
@@ -20,19 +20,28 @@ export interface EventBus {
 /**
  * Events that a listener causes during delivery wait until everyone has seen the current one: otherwise later listeners
  * would see effect before cause.
+ *
+ * @param owner - The first to see each event. Must not throw.
  */
-export function createEventBus(scheduler: SchedulerLike): EventBus {
+export function createEventBus(
+  scheduler: SchedulerLike,
+  owner?: Pick<Observer<VoiceEvent>, 'next' | 'complete'>,
+): EventBus {
   const events$ = new Subject<VoiceEvent>();
   const waiting: VoiceEvent[] = [];
-  let delivering = false;
+  const state = { isDelivering: false, isClosed: false };
+  const deliver = (event: VoiceEvent): void => {
+    owner?.next(event);
+    if (events$.observed) events$.next(event);
+  };
   const publish = (event: VoiceEvent): void => {
-    if (delivering) {
+    if (state.isDelivering) {
       waiting.push(event);
       return;
     }
-    delivering = true;
-    for (let next: VoiceEvent | undefined = event; next; next = waiting.shift()) events$.next(next);
-    delivering = false;
+    state.isDelivering = true;
+    for (let next: VoiceEvent | undefined = event; next && !state.isClosed; next = waiting.shift()) deliver(next);
+    state.isDelivering = false;
   };
   return {
     emit: (type, payload, envelope) => {
@@ -42,6 +51,8 @@ export function createEventBus(scheduler: SchedulerLike): EventBus {
     publish,
     events$: events$.asObservable(),
     close: () => {
+      state.isClosed = true;
+      owner?.complete();
       events$.complete();
     },
   };

@@ -1,7 +1,7 @@
-import { asyncScheduler, catchError, defer, EMPTY, filter, Subject, switchMap, type Observable } from 'rxjs';
+import { asyncScheduler, filter, noop, Subject, switchMap, type Observable } from 'rxjs';
 import type { AudioChunk } from '../audio/types.ts';
+import { callSafely } from '../core/application-code.ts';
 import { firstWhere } from '../stream/first-where.ts';
-import { merge } from '../stream/merge.ts';
 import { activeAgent, type ActiveAgent, type AnswerSources } from './active-agent.ts';
 import { answer, type AnswerContext } from './answer.ts';
 import type { Answerer, Shared } from './answerer.ts';
@@ -87,10 +87,10 @@ function modelAndVoice(ports: ConversationPorts, sources: AnswerSources, shared:
     answer: (candidate) => answer(candidate, context),
     say: (say) => sayIt(say, { ...rest, speech, synthesize, roleOf: (error) => roleOf(error, output.name) }),
     // The request that needs the connection will report its problems.
-    warm$: defer(() => {
+    warm: () => {
       const { llm, tts: current } = agent();
-      return merge(...[llm, current].map((each) => defer(() => each.warm?.() ?? EMPTY).pipe(catchError(() => EMPTY))));
-    }),
+      for (const each of [llm, current]) callSafely(() => each.warm?.(), undefined, noop);
+    },
     hook: (effect) => hooks$.next(effect),
     input$: hooks$.pipe(switchMap((effect) => judgeTurn(effect, shared))),
   };

@@ -125,15 +125,16 @@ export class AudioUplink {
     return feed && this.sentMs + feed.waitingMs;
   }
 
-  /** Converts a connection time to a position in all audio, in milliseconds; `undefined` for an invalid time. */
-  momentOf(connectionMs: number): number | undefined {
-    if (!(connectionMs >= 0)) return undefined;
-    const isSent = connectionMs <= this.sentMs + aheadMs;
-    const isPossible = isSent || (connectionMs <= maxMoment && !(this.isPcm && this.#clock));
-    return isPossible ? this.audioMs(connectionMs) : undefined;
+  /**
+   * Converts connection times to positions in all audio, in milliseconds; `undefined` for an invalid time. For one
+   * message: what was sent is looked up once.
+   */
+  moments(): (connectionMs: number) => number | undefined {
+    const mostMs = this.isPcm && this.#clock ? this.sentMs + aheadMs : maxMoment;
+    return (connectionMs) => (connectionMs >= 0 && connectionMs <= mostMs ? this.audioMs(connectionMs) : undefined);
   }
 
-  /** Like {@link momentOf}, without validation. */
+  /** Like {@link moments}, without validation. */
   audioMs(connectionMs: number): number {
     return this.#clock?.toAudioMs(connectionMs) ?? connectionMs;
   }

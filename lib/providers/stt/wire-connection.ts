@@ -197,8 +197,10 @@ export class LiveContext<C> implements STTContext<C> {
 
   readonly isFinal = (connectionMs: number, channel?: number): boolean => this.#uplink.isFinal(connectionMs, channel);
 
-  readonly words: STTContext<C>['words'] = (value, textOf, unitMs = 1_000) =>
-    transcribedWords(value, textOf, (time) => this.#uplink.momentOf(time * unitMs));
+  readonly words: STTContext<C>['words'] = (value, textOf, unitMs = 1_000) => {
+    const momentOf = this.#uplink.moments();
+    return transcribedWords(value, textOf, (time) => momentOf(time * unitMs));
+  };
 }
 
 /**
