@@ -1,7 +1,7 @@
 import { notHeard } from './commands.ts';
 import type { ConversationStep } from './conversation-step.ts';
 import type { AgentSignal } from './inputs.ts';
-import type { ConversationState, Say } from './state.ts';
+import { change, type ConversationState, type Say } from './state.ts';
 import { withMeasured } from './turn.ts';
 import { settleTickets } from './user-turn.ts';
 
@@ -18,10 +18,10 @@ export const agentHandlers: AgentHandlers = {
   'agent.inject': (state, signal) => {
     // Blank text counts as said.
     if (!signal.text.trim()) return [state, ...settleTickets([signal.ticket], { heardText: '', interrupted: false })];
-    return [{ ...state, awaitingReply: [...state.awaitingReply, signal.ticket] }, signal];
+    return [change(state, { awaitingReply: [...state.awaitingReply, signal.ticket] }), signal];
   },
   'agent.refused': (state, { error, ticket }) => [
-    { ...state, awaitingReply: state.awaitingReply.filter((each) => each !== ticket) },
+    change(state, { awaitingReply: state.awaitingReply.filter((each) => each !== ticket) }),
     { type: 'error', error, role: 'llm' },
     ...settleTickets([ticket], notHeard),
   ],
@@ -29,7 +29,7 @@ export const agentHandlers: AgentHandlers = {
     const { candidate, awaitingReply: tickets } = state;
     // What arrives while the user speaks is the rest of what was cut off.
     if (state.user.state === 'speaking') return [state];
-    const rest = { ...state, awaitingReply: [] };
+    const rest = change(state, { awaitingReply: [] });
     if (candidate?.phase === 'committed' && !candidate.reply$) {
       return [{ ...rest, candidate: { ...candidate, reply$, tickets: [...candidate.tickets, ...tickets] } }];
     }
@@ -46,7 +46,7 @@ export const agentHandlers: AgentHandlers = {
     return [{ ...rest, ids, says: [...state.says, say] }];
   },
   'agent.latency': (state, { latency }) => [
-    state.answering ? { ...state, answering: withMeasured(state.answering, { agent: latency }) } : state,
+    state.answering ? change(state, { answering: withMeasured(state.answering, { agent: latency }) }) : state,
   ],
   'agent.lost': (state, { error }) => [
     state,

@@ -38,7 +38,7 @@ import type { Rules } from './rules.ts';
 import { scores, type ScoreQuestion } from './score.ts';
 import { unknownPace } from './script.ts';
 import { Soundings } from './sounding.ts';
-import { candidateOf, sameCandidate, startState, wakeAt, type ConversationState, type Say } from './state.ts';
+import { candidateOf, change, sameCandidate, startState, wakeAt, type ConversationState, type Say } from './state.ts';
 import { userSignals, type UserSignalsContext } from './user-signals.ts';
 
 /** The variable parts of a conversation: input and answerer. */
@@ -66,7 +66,7 @@ interface Setup extends Pick<UserSignalsContext, 'stage' | 'scheduler'> {
 export function converse(setup: Setup): Observable<VoiceEvent> {
   return new Observable((subscriber) => {
     const { history, settings, rules, agentHandlers, scheduler, greeting } = setup;
-    const start: ConversationState = { ...startState, ids: history.lastId, settings, rules };
+    const start: ConversationState = change(startState, { ids: history.lastId, settings, rules });
     const bus = createEventBus(scheduler, subscriber);
     const validate = validator((error, role) => reportError(bus, error, role && { role }));
     /** Reports of answers and speeches, and follow-up inputs: all join the end of the queue. */

@@ -1,5 +1,5 @@
 import { isSuspected, takeSign } from './barge-in.ts';
-import type { ConversationState } from './state.ts';
+import { change, type ConversationState } from './state.ts';
 import type { TurnRules } from './turn-rules.ts';
 
 /**
@@ -16,18 +16,17 @@ export function withoutDetector(state: ConversationState, at: number, waitMs: nu
     voiceEnds: stt.reportsSpeechEnd,
     trustsVoice: stt.reportsSpeechEnd && stt.pauseMs < Infinity,
   });
-  return {
-    ...state,
+  return change(state, {
     rules: { ...rules, stt, reportsSpeechEnd: stt.reportsSpeechEnd, turnTaking: byService(rules.turnTaking) },
     nextTurnTaking: nextTurnTaking && byService(nextTurnTaking),
     user: user.state === 'speaking' ? { ...user, until: Math.min(user.until, at + waitMs) } : user,
     // The agent goes on, unless words arrive.
     bargeIn: isSuspected(bargeIn) ? takeSign(bargeIn, { type: 'voice-ended' }, at, () => bargeIn.rules)[0] : bargeIn,
-  };
+  });
 }
 
 /** Whether the current voice goes on is unknown until new words arrive. */
 export function withoutVoice(state: ConversationState): ConversationState {
   const { turnTaking } = state;
-  return turnTaking.phase === 'hearing' ? { ...state, turnTaking: { ...turnTaking, voice: 'unknown' } } : state;
+  return turnTaking.phase === 'hearing' ? change(state, { turnTaking: { ...turnTaking, voice: 'unknown' } }) : state;
 }

@@ -7,7 +7,7 @@ import { dismiss } from './interruption.ts';
 import { answerTime } from './overheard.ts';
 import type { Rules } from './rules.ts';
 import type { Sounding } from './sounding.ts';
-import { statusOf, type ConversationState } from './state.ts';
+import { change, statusOf, type ConversationState } from './state.ts';
 
 /** How long after a speech its echo may begin to arrive, in milliseconds. */
 const tailMs = 500;
@@ -71,7 +71,7 @@ export function withoutEcho(
   const isMeant = isOwn || isCommand || phrasebook.isBackchannel(rest);
   if (!isMeant && repeats(result.text, sounding.text, locale) !== 'not') return [];
   const isOver = result.utteranceComplete;
-  const marked: ConversationState = { ...state, echoUntil: isOver ? -Infinity : at + echoMs };
+  const marked: ConversationState = change(state, { echoUntil: isOver ? -Infinity : at + echoMs });
   const told = emit('bargeIn.ignored', { reason: 'echo', text: echo, result });
   return [{ ...signal, result: { ...result, text: rest } }, isOver ? [marked, told] : [marked]];
 }
@@ -120,7 +120,7 @@ function mayBeGoingOn({ echoSince }: ConversationState, at: number): boolean {
 
 /** Words that may turn out to be an echo pause nothing; a single one is not a sign of anything. */
 export function waitForEcho(before: ConversationState, signal: HeardWords, at: number, rules: Rules): ConversationStep {
-  const state: ConversationState = { ...before, echoSince: saidSince(before, signal, at) };
+  const state: ConversationState = change(before, { echoSince: saidSince(before, signal, at) });
   const isPair = countWords(signal.result.text, rules.locale) > 1;
   return isPair && statusOf(state) !== 'free' ? dismiss(state, false, at, rules) : [state];
 }
@@ -128,13 +128,12 @@ export function waitForEcho(before: ConversationState, signal: HeardWords, at: n
 /** An echo is not something the user said. */
 export function dropEcho(state: ConversationState, { result }: HeardWords, at: number, rules: Rules): ConversationStep {
   const { text, utteranceComplete: isOver } = result;
-  const marked: ConversationState = {
-    ...state,
+  const marked: ConversationState = change(state, {
     echoUntil: isOver ? -Infinity : at + echoMs,
     echoSince: isOver ? -Infinity : state.echoSince,
-  };
+  });
   const dropped: ConversationStep = isOver
-    ? [{ ...marked, user: { state: 'silent' } }, emit('bargeIn.ignored', { reason: 'echo', text, result })]
+    ? [change(marked, { user: { state: 'silent' } }), emit('bargeIn.ignored', { reason: 'echo', text, result })]
     : [marked];
   return statusOf(state) !== 'free' ? chain(dropped, (after) => dismiss(after, isOver, at, rules)) : dropped;
 }

@@ -1,4 +1,4 @@
-import { statusOf, type ConversationState, type Say } from './state.ts';
+import { change, statusOf, type ConversationState, type Say } from './state.ts';
 
 /** Longest voice without a word that holds up what the application wants said, in milliseconds. */
 const longestNoiseMs = 8_000;
@@ -6,7 +6,7 @@ const longestNoiseMs = 8_000;
 /** Adds what the application wants said: at once, or once the user has finished what would only cut it off. */
 export function addSay(state: ConversationState, say: Say): ConversationState {
   const waits = say.interruptible && !say.urgent && statusOf(state) === 'free' && (isSaying(state) || isVoiced(state));
-  return waits ? { ...state, heldSays: [...state.heldSays, say] } : { ...state, says: [...state.says, say] };
+  return waits ? change(state, { heldSays: [...state.heldSays, say] }) : change(state, { says: [...state.says, say] });
 }
 
 /** The user has finished, or makes nothing but noise: the agent says what waited for that. */
@@ -14,9 +14,9 @@ export function releaseSays(state: ConversationState, at: number): ConversationS
   const { says, heldSays, heldUntil } = state;
   if (heldSays.length === 0) return state;
   // Turn-taking sees to the end of words.
-  if (isSaying(state)) return heldUntil === Infinity ? state : { ...state, heldUntil: Infinity };
-  if (!isVoiced(state) || at >= heldUntil) return { ...state, says: [...says, ...heldSays], ...noHeldSays };
-  return heldUntil === Infinity ? { ...state, heldUntil: at + longestNoiseMs } : state;
+  if (isSaying(state)) return heldUntil === Infinity ? state : change(state, { heldUntil: Infinity });
+  if (!isVoiced(state) || at >= heldUntil) return change(state, { says: [...says, ...heldSays], ...noHeldSays });
+  return heldUntil === Infinity ? change(state, { heldUntil: at + longestNoiseMs }) : state;
 }
 
 /** Nothing waits. */

@@ -2,7 +2,7 @@ import type { TranscriptionResult } from '../core/roles.ts';
 import { sharedWords } from '../text/shared-words.ts';
 import type { ConversationStep } from './conversation-step.ts';
 import { emit } from './inputs.ts';
-import type { ConversationState } from './state.ts';
+import { change, type ConversationState } from './state.ts';
 
 /** Publishes what the user has said so far, and how much of it is settled. */
 export function publishInterim(
@@ -17,5 +17,5 @@ export function publishInterim(
     { text, stablePrefix, result },
     { role: 'stt', ...(turnId === undefined ? {} : { turnId }) },
   );
-  return [{ ...state, interim: text }, told];
+  return [change(state, { interim: text }), told];
 }

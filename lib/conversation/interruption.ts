@@ -17,7 +17,7 @@ import { publishInterim } from './interim.ts';
 import { emit, type Effect, type HeardSignal } from './inputs.ts';
 import { answerTime, overhear } from './overheard.ts';
 import type { Rules } from './rules.ts';
-import { isGreeting, keepsTools, speechEnvelope, statusOf, type ConversationState } from './state.ts';
+import { change, isGreeting, keepsTools, speechEnvelope, statusOf, type ConversationState } from './state.ts';
 import { cut, decide, dropTurn, reasonToCut } from './user-turn.ts';
 import { withMeasured } from './turn.ts';
 
@@ -106,7 +106,7 @@ export function stopOnCommand(
   preflight: PreflightRules,
 ): ConversationStep {
   // Published again if it was published before: now it is complete.
-  const unsaid = { ...state, lastWords: '' };
+  const unsaid = change(state, { lastWords: '' });
   const told: ConversationStep = result ? decide(unsaid, { type: 'words', text, result }, at, preflight) : [state];
   return chain(told, (after) => dropTurn(after, 'cancelled', at));
 }
@@ -121,7 +121,7 @@ export function wakeBargeIn(state: ConversationState, at: number, rules: Rules):
 export function endSuspicion(state: ConversationState): ConversationStep {
   const { bargeIn } = state;
   if (bargeIn.stage === 'none') return [state];
-  const after = { ...state, bargeIn: noBargeIn };
+  const after = change(state, { bargeIn: noBargeIn });
   return bargeIn.stage === 'dismissed' ? [after] : [after, { type: 'release', wasPaused: isPaused(bargeIn) }];
 }
 
@@ -162,7 +162,7 @@ function enterStages(
             return cause ? confirm(state, at - since, at, wasPaused, envelope, cause) : [state];
         }
       }),
-    [bargeIn === before.bargeIn ? before : { ...before, bargeIn }],
+    [bargeIn === before.bargeIn ? before : change(before, { bargeIn })],
   );
 }
 
@@ -171,7 +171,7 @@ function duckOrPause(state: ConversationState, told: Effect): ConversationStep {
   const { bargeIn, output, rules } = state;
   const duck: Effect = { type: 'duck', db: rules.duckDb };
   if (!isSuspected(bargeIn) || output.speaking?.audible !== false) return [state, duck, told];
-  return [{ ...state, bargeIn: { ...bargeIn, isHeld: true } }, duck, { type: 'pause' }, told];
+  return [change(state, { bargeIn: { ...bargeIn, isHeld: true } }), duck, { type: 'pause' }, told];
 }
 
 /** The agent is cut off in this step; follow-ups wait until it has reported what was heard. */
@@ -186,7 +186,7 @@ function confirm(
   const answering = state.answering && withMeasured(state.answering, { bargeInDetect: detectMs });
   // Do not restart what the user wants to stop.
   const reason = isStopCommand ? 'interrupted' : reasonToCut(state);
-  const [silent, ...effects] = cut({ ...state, answering }, 'user', reason, at);
+  const [silent, ...effects] = cut(change(state, { answering }), 'user', reason, at);
   return [
     silent,
     ...effects,
@@ -201,7 +201,7 @@ function ignore(state: ConversationState, signal: HeardSignal, reason: IgnoreRea
   const { text, utteranceComplete } = result;
   if (!utteranceComplete) return publishInterim(state, text, result);
   const overheard = overhear(state, signal, reason, at);
-  const after: ConversationState = { ...state, interim: '', overheard: overheard ?? state.overheard };
+  const after: ConversationState = change(state, { interim: '', overheard: overheard ?? state.overheard });
   return overheard?.kind === 'answer' ? [after] : [after, emit('bargeIn.ignored', { reason, text, result })];
 }
 

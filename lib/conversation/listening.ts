@@ -2,7 +2,7 @@ import { messageOf, VoiceError } from '../core/errors.ts';
 import type { ListeningMoment, ListeningPolicy } from './conversation-options.ts';
 import type { ConversationStep } from './conversation-step.ts';
 import { emit, type Effect } from './inputs.ts';
-import { agentStateOf, type ConversationState } from './state.ts';
+import { agentStateOf, change, type ConversationState } from './state.ts';
 
 /** Does not listen until the greeting is over: for notices that every caller must hear. */
 export const afterGreeting: ListeningPolicy = ({ isGreeting }) => !isGreeting;
@@ -22,7 +22,7 @@ export function listenByPolicy(before: ConversationState): ConversationStep {
 
 /** No policy outlasts its session; until the session has ended, the service keeps hearing silence. */
 function endPolicies(state: ConversationState): ConversationStep {
-  return state.isListening ? [state] : [{ ...state, isListening: true }, told(true)];
+  return state.isListening ? [state] : [change(state, { isListening: true }), told(true)];
 }
 
 function told(listening: boolean): Effect {
@@ -45,7 +45,7 @@ function askPolicies(state: ConversationState): ConversationStep {
     }
   });
   const rules = failures.length === 0 ? state.rules : { ...state.rules, listening };
-  return [{ ...state, isListening, rules }, ...failures];
+  return [change(state, { isListening, rules }), ...failures];
 }
 
 function decide(policy: ListeningPolicy, moment: ListeningMoment): boolean {

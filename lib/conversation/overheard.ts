@@ -4,7 +4,7 @@ import { isSuspected } from './barge-in.ts';
 import type { ConversationStep } from './conversation-step.ts';
 import type { IgnoreReason } from './events.ts';
 import type { HeardSignal, Input } from './inputs.ts';
-import { statusOf, type Commit, type ConversationState, type Overheard } from './state.ts';
+import { change, statusOf, type Commit, type ConversationState, type Overheard } from './state.ts';
 import { cut } from './user-turn.ts';
 
 /** How long before the end of a speech, or of a question, the user's words count as said at that end. */
@@ -61,14 +61,14 @@ export function takeUpOverheard(
 ): ConversationStep {
   const { overheard, output } = state;
   if (!overheard) return [state];
-  if (state.isStopped || state.isDraining) return [{ ...state, overheard: undefined }];
+  if (state.isStopped || state.isDraining) return [change(state, { overheard: undefined })];
   const { commit, kind, until } = overheard;
   const { speaking } = before.output;
   const hasEnded = speaking !== undefined && output.speaking?.id !== speaking.id;
   if (!hasEnded && at < until) return [state];
-  const forgotten: ConversationState = { ...state, overheard: undefined };
+  const forgotten: ConversationState = change(state, { overheard: undefined });
   if (kind !== 'answer' && !(hasEnded && isInvited(kind, input))) return [forgotten];
-  const taken: ConversationState = { ...forgotten, waiting: [...state.waiting, commit] };
+  const taken: ConversationState = change(forgotten, { waiting: [...state.waiting, commit] });
   const isInterruptible = output.speaking?.interruptible ?? true;
   if (statusOf(taken) === 'free' || !isInterruptible || hasEnded) return [taken];
   return cut(taken, 'user', 'interrupted', at);

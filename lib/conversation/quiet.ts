@@ -1,7 +1,7 @@
 import { hasWords } from '../text/words.ts';
 import type { ConversationStep } from './conversation-step.ts';
 import { emit, type Input } from './inputs.ts';
-import { statusOf, type ConversationState } from './state.ts';
+import { change, statusOf, type ConversationState } from './state.ts';
 
 /**
  * Sets the deadlines of `user.idle` and `user.away`: both run while nobody speaks. What the agent says on its own, such
@@ -18,7 +18,7 @@ export function watchQuiet(
     const { awayMs } = state.rules;
     const leftMs = isUsers(state) ? awayMs : awayAt === Infinity ? awayInMs : awayAt - at;
     const isNoted = idleAt === Infinity && awayAt === Infinity && leftMs === awayInMs;
-    return [isNoted ? state : { ...state, idleAt: Infinity, awayAt: Infinity, awayInMs: leftMs }];
+    return [isNoted ? state : change(state, { idleAt: Infinity, awayAt: Infinity, awayInMs: leftMs })];
   }
   const wasQuiet = isQuiet(before);
   const { idleMs, awayMs } = state.rules;
@@ -28,8 +28,8 @@ export function watchQuiet(
   const isSaid = input.type === 'transcript' && hasWords(input.result.text);
   const isSign = isThere || isSaid || input.type === 'speech';
   if (wasQuiet && !isSign) return [state];
-  if (isThere) return [{ ...state, idleAt: at + idleMs, awayAt: at + awayMs }];
-  return [{ ...state, idleAt: at + idleMs, awayAt: wasQuiet ? awayAt : at + awayInMs }];
+  if (isThere) return [change(state, { idleAt: at + idleMs, awayAt: at + awayMs })];
+  return [change(state, { idleAt: at + idleMs, awayAt: wasQuiet ? awayAt : at + awayInMs })];
 }
 
 /** A deadline has passed in silence: each event is published once. */
@@ -39,7 +39,7 @@ export function wakeQuiet(state: ConversationState, at: number): ConversationSte
   const { idleMs, awayMs } = state.rules;
   const away = isAway ? { awayAt: Infinity, awayInMs: Infinity } : {};
   return [
-    { ...state, ...(isIdle ? { idleAt: Infinity } : {}), ...away },
+    change(state, { ...(isIdle ? { idleAt: Infinity } : {}), ...away }),
     ...(isIdle ? [emit('user.idle', { idleMs })] : []),
     ...(isAway ? [emit('user.away', { awayMs })] : []),
   ];

@@ -23,8 +23,8 @@ import { answerTime, takeUpOverheard } from './overheard.ts';
 import { wakeQuiet, watchQuiet } from './quiet.ts';
 import type { Rules } from './rules.ts';
 import { adoptTurnTaking, changeSettings, followLanguage, learnPhrases, phrasesToLearn } from './settings.ts';
-import { agentStateOf, keepsTools, statusOf, type Commit, type ConversationState, type Say } from './state.ts';
-import { patienceMs, waitAnew } from './stt-presence.ts';
+import { agentStateOf, change, keepsTools, statusOf, type Commit, type ConversationState, type Say } from './state.ts';
+import { patienceMs, turnRulesNow, waitAnew } from './stt-presence.ts';
 import type { ScoreSignal, TurnDecision, UserSignal } from './turn-rules.ts';
 import { takeTurn } from './turn-taking.ts';
 import { joinAnswer, joinsTools, listenDuringTools } from './tool-words.ts';
@@ -80,9 +80,9 @@ const handlers: Handlers = {
     const step: ConversationStep = isOn ? takeTurns(state, ended, at, state.rules) : [state];
     return chain(step, (after) => [withoutVoice(after)]);
   },
-  input: (state, { hears }) => [{ ...state, isDeaf: !hears }],
+  input: (state, { hears }) => [change(state, { isDeaf: !hears })],
   stt: (before, { is }, at, rules) => {
-    const state = waitAnew({ ...before, isSttAway: is === 'away' }, is, at, rules);
+    const state = waitAnew(change(before, { isSttAway: is === 'away' }), is, at, rules);
     // No words will come of what has paused the agent.
     return is === 'lost' && isSuspected(state.bargeIn) ? dismiss(state, true, at, rules) : [state];
   },
@@ -100,7 +100,7 @@ const handlers: Handlers = {
       store,
       urgent,
     };
-    return [addSay({ ...state, ids }, say)];
+    return [addSay(change(state, { ids }), say)];
   },
   send: (state, { text, options, ticket }, at) => {
     const input: Commit = {
@@ -112,11 +112,11 @@ const handlers: Handlers = {
       images: options.images,
     };
     if (options.interrupt === false) {
-      return [{ ...state, waiting: [...state.waiting, { ...input, isPatient: true }] }];
+      return [change(state, { waiting: [...state.waiting, { ...input, isPatient: true }] })];
     }
     return chain(cut(state, 'user', reasonToCut(state), at), (after) => [after, { type: 'then', input }]);
   },
-  interrupt: (state, _, at) => cut({ ...state, unanswered: undefined }, 'application', 'interrupted', at),
+  interrupt: (state, _, at) => cut(change(state, { unanswered: undefined }), 'application', 'interrupted', at),
   begin: (state, input, at, rules) =>
     // Pressed already: nothing is new.
     state.turnTaking.phase === 'open'
@@ -128,7 +128,7 @@ const handlers: Handlers = {
   update: (state, { changes }, at) => changeSettings(state, changes, at),
   stop: (state, input, at) => (input.drain ? drain(state, at) : stop(state, at)),
   stopped: (state) => [
-    { ...state, turn: undefined },
+    change(state, { turn: undefined }),
     ...(state.turn ? turnEnded(state.turn, 'stopped') : []),
     { type: 'complete' },
   ],
@@ -145,13 +145,13 @@ const handlers: Handlers = {
     state.candidate?.id === candidate ? cut(state, 'application', 'refused', at) : [state],
   'answer.tools': (state, { candidate: id, tools }) => {
     const { candidate } = state;
-    return [candidate?.id === id ? { ...state, candidate: { ...candidate, tools } } : state];
+    return [candidate?.id === id ? change(state, { candidate: { ...candidate, tools } }) : state];
   },
   'answer.ended': (state, report) => endAnswer(state, report),
-  'speech.ready': (state, { speech }) => [{ ...state, output: enqueue(state.output, speech) }],
-  'speech.audible': (state, { id }) => [{ ...state, output: heard(state.output, id) }],
+  'speech.ready': (state, { speech }) => [change(state, { output: enqueue(state.output, speech) })],
+  'speech.audible': (state, { id }) => [change(state, { output: heard(state.output, id) })],
   'say.ended': (state, { id, tickets, outcome, silentAt }) => [
-    { ...state, silentAt, says: state.says.filter((say) => say.id !== id), output: release(state.output, id) },
+    change(state, { silentAt, says: state.says.filter((say) => say.id !== id), output: release(state.output, id) }),
     ...settleTickets(tickets, outcome),
   ],
   'say.failed': (state, { error, role }) => [state, { type: 'error', error, role }],
@@ -170,7 +170,7 @@ const handlers: Handlers = {
     const isUnclear = signal.type !== 'transcript';
     const mergedSince = before.unanswered === undefined ? undefined : confirmedAt - detectMs;
     // The turn starts with what confirmed it: words, or a voice that turn-taking has not seen.
-    return chain([{ ...before, isCuttingIn, isUnclear }, told], (after) =>
+    return chain([change(before, { isCuttingIn, isUnclear }), told], (after) =>
       takeTurns(after, signal, at, rules, mergedSince),
     );
   },
@@ -218,7 +218,7 @@ const grantOutput: Follower = (state, before) => {
   const isOver = isSuspected(before.bargeIn) && state.output.queue.length > 0;
   if (isOver) return [state, { type: 'then', input: { type: 'output.resume' } }];
   const output = grant(state.output);
-  return [output === state.output ? state : { ...state, output }];
+  return [output === state.output ? state : change(state, { output })];
 };
 
 const publishStates: Follower = (state, before, input) => {
@@ -235,7 +235,7 @@ const askAgain: Follower = (state) => {
   const isOver = state.turnTaking.phase === 'idle' && state.user.state === 'silent' && statusOf(state) === 'free';
   if (!state.isUnclear || !isOver) return [state];
   const ask = state.settings.onUnclear;
-  return [{ ...state, isUnclear: false }, ...(ask ? [{ type: 'unclear', ask } as const] : [])];
+  return [change(state, { isUnclear: false }), ...(ask ? [{ type: 'unclear', ask } as const] : [])];
 };
 
 /** The order matters: the published agent state is the result of all of these. */
@@ -279,7 +279,7 @@ function hearUser(before: ConversationState, signal: HeardSignal, at: number, ru
   const isUnclear = before.isUnclear && !(signal.type === 'transcript' && signal.result.text.trim());
   const echoSince = signal.type === 'transcript' ? -Infinity : before.echoSince;
   const superseded = isNew ? undefined : before.superseded;
-  const state: ConversationState = { ...before, user, isUnclear, echoSince, superseded };
+  const state: ConversationState = change(before, { user, isUnclear, echoSince, superseded });
   const isService = rules.isService && statusOf(state) !== 'speaking';
   if (statusOf(state) === 'free' || isPushToTalk || isService) return takeTurns(state, signal, at, rules);
   if (isKept(state, signal, at, rules)) return takeTurns(state, signal, at, rules);
@@ -326,12 +326,10 @@ function takeTurns(
   rules: Rules,
   mergedSince?: number,
 ): ConversationStep {
-  const { isBackchannel } = rules.phrasebook;
-  const turnRules = { ...rules.turnTaking, isBackchannel, sttTimeoutMs: patienceMs(state, rules) };
-  const [turnTaking, ...decisions] = takeTurn(state.turnTaking, signal, at, turnRules, mergedSince);
+  const [turnTaking, ...decisions] = takeTurn(state.turnTaking, signal, at, turnRulesNow(state, rules), mergedSince);
   return decisions.reduce<ConversationStep>(
     (step, decision) => chain(step, (after) => takeDecision(after, decision, at, rules)),
-    [{ ...state, turnTaking }],
+    [change(state, { turnTaking })],
   );
 }
 
@@ -346,7 +344,7 @@ function interruptTicket(state: ConversationState, ticket: SpeechTicket, at: num
   const answered = state.candidate ? [{ id: state.candidate.speechId }] : [];
   const output = withdraw(state.output, [...says, ...answered]);
   return [
-    { ...state, waiting, awaitingReply, says, heldSays, output },
+    change(state, { waiting, awaitingReply, says, heldSays, output }),
     ...(isSaid ? [] : settleTickets([ticket], notHeard)),
   ];
 }
@@ -375,14 +373,14 @@ function takeCommit(
   if (keepsTools(state) && mayInterrupt && !rules.onUserTurn) return joinAnswer(state, decision, at);
   const input: Commit = { ...decision, type: 'turn.commit' };
   const mustWait = statusOf(state) !== 'free' && (keepsTools(state) || !mayInterrupt);
-  return mustWait ? [{ ...state, waiting: [...state.waiting, input] }] : commit(state, input, at);
+  return mustWait ? [change(state, { waiting: [...state.waiting, input] })] : commit(state, input, at);
 }
 
 /** A deadline has passed: whatever waited for it continues. */
 function wake(before: ConversationState, at: number, rules: Rules): ConversationStep {
   const { user } = before;
   const state: ConversationState =
-    user.state === 'speaking' && at >= user.until ? { ...before, user: { state: 'silent' } } : before;
+    user.state === 'speaking' && at >= user.until ? change(before, { user: { state: 'silent' } }) : before;
   const quiet = wakeQuiet(state, at);
   const hooked = chain(quiet, (after) => wakeHook(after, at));
   const turned = chain(hooked, (after) => takeTurns(after, { type: 'tick' }, at, rules));

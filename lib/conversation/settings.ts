@@ -4,7 +4,7 @@ import type { ConversationSettings, SettingsChange } from './conversation-option
 import { chain, type ConversationStep } from './conversation-step.ts';
 import { emit, type Effect, type HeardSignal } from './inputs.ts';
 import { rulesOf, type Rules } from './rules.ts';
-import type { ConversationState } from './state.ts';
+import { change, type ConversationState } from './state.ts';
 import { discard } from './user-turn.ts';
 
 /** The settings that go into an answer: a preflight with other values is useless. */
@@ -26,13 +26,12 @@ export function changeSettings(before: ConversationState, changes: SettingsChang
   // A locale set by the application holds until the user is heard speaking another language.
   const language = 'locale' in changes || settings.followLanguage !== true ? undefined : before.language;
   const next = rulesIn(language, settings, before.rules);
-  const state: ConversationState = {
-    ...before,
+  const state: ConversationState = change(before, {
     settings,
     language,
     rules: { ...next, turnTaking: before.rules.turnTaking },
     nextTurnTaking: next.turnTaking,
-  };
+  });
   const changed = Object.keys(changes) as (keyof ConversationSettings)[];
   const [from, to] = [before.settings.agent, settings.agent];
   const told = [
@@ -57,12 +56,11 @@ export function followLanguage(before: ConversationState, { result }: Heard, at:
   const language = canonical(result.metadata?.language);
   const isKnown = language === undefined || (previous !== undefined && includes(language, previous));
   if (isKnown || countWords(result.text, language) < leastWords) return [before];
-  const state: ConversationState = {
-    ...before,
+  const state: ConversationState = change(before, {
     language,
     // A policy that has failed stays ignored.
     rules: { ...rulesIn(language, settings, rules), turnTaking: rules.turnTaking, listening: rules.listening },
-  };
+  });
   const told = emit('user.language', { language, ...(previous === undefined ? {} : { previous }) });
   return chain([state, told, ...phrasesToLearn(state)], (after) => discard(after, 'changed', at));
 }
@@ -102,7 +100,7 @@ export function learnPhrases(state: ConversationState, phrases: Phrases): Conver
   const { settings, rules } = state;
   if (languageOf(rules.locale) !== phrases.language) return [state];
   const { phrasebook } = rulesOf(settings, rules.stt, phrases);
-  return [{ ...state, rules: { ...rules, phrases, phrasebook } }];
+  return [change(state, { rules: { ...rules, phrases, phrasebook } })];
 }
 
 /** New rules of turn-taking apply once no turn is open. */
@@ -111,5 +109,5 @@ export function adoptTurnTaking(state: ConversationState): ConversationStep {
   if (!turnTaking || state.turnTaking.phase !== 'idle') return [state];
   const { isManual } = turnTaking;
   const told: Effect[] = isManual === rules.turnTaking.isManual ? [] : [{ type: 'push-to-talk', isOn: isManual }];
-  return [{ ...state, nextTurnTaking: undefined, rules: { ...rules, turnTaking } }, ...told];
+  return [change(state, { nextTurnTaking: undefined, rules: { ...rules, turnTaking } }), ...told];
 }

@@ -1,6 +1,7 @@
 import type { SttPresence } from './inputs.ts';
 import type { Rules } from './rules.ts';
-import type { ConversationState } from './state.ts';
+import { change, type ConversationState } from './state.ts';
+import type { TurnRules } from './turn-rules.ts';
 
 /** Longest wait for speech-to-text to reconnect, in milliseconds. */
 const awayMs = 30_000;
@@ -10,6 +11,26 @@ export function patienceMs({ isSttAway }: ConversationState, { turnTaking: { stt
   return isSttAway ? Math.max(awayMs, sttTimeoutMs) : sttTimeoutMs;
 }
 
+/** The rules of turn-taking at this time: their patience, and the phrases of the users' language. */
+export function turnRulesNow(state: ConversationState, rules: Rules): TurnRules {
+  const { endOfTurn, bounds, isManual, sttLagMs, canFinalize } = rules.turnTaking;
+  const { voiceEnds, detectsVoice, trustsVoice, stableInterimMs } = rules.turnTaking;
+  // Every signal comes by here: a literal costs less than a spread.
+  return {
+    endOfTurn,
+    bounds,
+    isManual,
+    sttTimeoutMs: patienceMs(state, rules),
+    sttLagMs,
+    canFinalize,
+    voiceEnds,
+    detectsVoice,
+    trustsVoice,
+    stableInterimMs,
+    isBackchannel: rules.phrasebook.isBackchannel,
+  };
+}
+
 /**
  * Waits for speech-to-text restart when its connection drops or returns, and end once it is lost. If a turn ended while
  * it is away, the next connection would deliver the same words again.
@@ -17,11 +38,10 @@ export function patienceMs({ isSttAway }: ConversationState, { turnTaking: { stt
 export function waitAnew(state: ConversationState, is: SttPresence['is'], at: number, rules: Rules): ConversationState {
   const { user, turnTaking } = state;
   const until = is === 'lost' ? at : at + patienceMs(state, rules);
-  return {
-    ...state,
+  return change(state, {
     user: user.state === 'speaking' ? { ...user, until } : user,
     turnTaking: 'until' in turnTaking ? waitFor(turnTaking, is, until) : turnTaking,
-  };
+  });
 }
 
 /** The next connection will deliver again what is not final yet. */

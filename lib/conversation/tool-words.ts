@@ -2,7 +2,7 @@ import type { ConversationStep } from './conversation-step.ts';
 import { emit, type HeardSignal } from './inputs.ts';
 import { dismiss, isInterruptible, isStopCommand, suspect } from './interruption.ts';
 import type { Rules } from './rules.ts';
-import { keepsTools, type ConversationState } from './state.ts';
+import { change, keepsTools, type ConversationState } from './state.ts';
 import type { TurnDecision } from './turn-rules.ts';
 import { openTurn, turnEnded } from './user-turn.ts';
 
@@ -37,7 +37,7 @@ export function joinAnswer(
   const [state, turn, ...started] = openTurn(before, 'speech', at);
   const envelope = { turnId: turn.id };
   return [
-    { ...state, turn: undefined, lastWords: '', user: { state: 'silent' }, overheard: undefined },
+    change(state, { turn: undefined, lastWords: '', user: { state: 'silent' }, overheard: undefined }),
     ...started,
     emit('transcript.final', { text, ...(result ? { result } : {}) }, { ...envelope, role: 'stt' }),
     emit('turn.committed', { text, endedBy }, envelope),

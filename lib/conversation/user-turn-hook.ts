@@ -4,7 +4,7 @@ import { hookTimedOut } from './call-hook.ts';
 import { chain, type ConversationStep } from './conversation-step.ts';
 import type { Effect, HookInput } from './inputs.ts';
 import { rememberSaid } from './said.ts';
-import type { Candidate, ConversationState } from './state.ts';
+import { change, type Candidate, type ConversationState } from './state.ts';
 import { cut } from './user-turn.ts';
 
 type Hooked = Extract<Candidate, { readonly phase: 'hooking' }>;
@@ -16,13 +16,13 @@ export function answerCandidate(state: ConversationState, id: string, at: number
   const { onUserTurn: hook, hookMs, guards } = rules;
   // Guards that an update has taken away judge nothing anymore.
   if (unjudged && guards.length === 0) return chain(rememberSaid(state), (after) => answerCandidate(after, id, at));
-  if (!hook || candidate.isHooked) return [{ ...state, candidate: { ...candidate, phase: 'committed' } }];
+  if (!hook || candidate.isHooked) return [change(state, { candidate: { ...candidate, phase: 'committed' } })];
   const { turnId, tickets, result } = candidate;
   const source = tickets.length > 0 ? 'text' : 'speech';
   const isPrepared = candidate.phase === 'adopted';
   const turn = { id: turnId, source, ...(result ? { result } : {}) } as const;
   return [
-    { ...state, candidate: { ...candidate, phase: 'hooking', isPrepared, until: at + hookMs + waitsOf(guards) } },
+    change(state, { candidate: { ...candidate, phase: 'hooking', isPrepared, until: at + hookMs + waitsOf(guards) } }),
     { type: 'hook', candidate: id, hook, hookMs, guards, unjudged: unjudged?.text, turn },
   ];
 }
@@ -33,7 +33,7 @@ export function takeVerdict(state: ConversationState, input: HookInput, at: numb
   if (candidate?.id !== input.candidate || candidate.phase !== 'hooking') return [state];
   const { verdict, error } = input;
   const { text, refuse } = verdict;
-  const before: ConversationState = { ...state, answering: answering && { ...answering, hookedAt: at } };
+  const before: ConversationState = change(state, { answering: answering && { ...answering, hookedAt: at } });
   const effects: Effect[] = [];
   if (error !== undefined) effects.push({ type: 'error', error, turnId: candidate.turnId });
   // A message that was refused silently must not be answered together with the next one.
@@ -45,7 +45,7 @@ export function takeVerdict(state: ConversationState, input: HookInput, at: numb
   const next = answeredAs(judged, candidate, verdict);
   // The answer begins in the step after: with the message as it is then.
   const answered: Effect = { type: 'then', input: { type: 'turn.answer', candidate: next.candidate.id } };
-  return [{ ...judged, ...next }, ...effects, answered];
+  return [change(judged, next), ...effects, answered];
 }
 
 /** The hook took too long. */
@@ -67,13 +67,10 @@ function waitsOf(guards: readonly InputGuard[]): number {
 
 /** A preflight that failed is requested again once the hook has decided; `undefined` for any other candidate. */
 export function unprepare(state: ConversationState, candidate: Candidate): ConversationStep | undefined {
-  if (candidate.phase === 'hooking') return [{ ...state, ...renamed(state, { ...candidate, isPrepared: false }) }];
+  if (candidate.phase === 'hooking') return [change(state, renamed(state, { ...candidate, isPrepared: false }))];
   if (candidate.phase !== 'adopted' || candidate.isHooked || !state.rules.onUserTurn) return undefined;
   const next = renamed(state, { ...candidate, phase: 'certain' });
-  return [
-    { ...state, ...next },
-    { type: 'then', input: { type: 'turn.answer', candidate: next.candidate.id } },
-  ];
+  return [change(state, next), { type: 'then', input: { type: 'turn.answer', candidate: next.candidate.id } }];
 }
 
 type Change = Pick<ConversationState, 'ids'> & { readonly candidate: Candidate };

@@ -10,6 +10,7 @@ import { emit, type AgentReport, type Effect, type HeardSignal } from './inputs.
 import { release, withdraw } from './output-lock.ts';
 import { noteSaid } from './said.ts';
 import {
+  change,
   candidateOf,
   statusOf,
   type Candidate,
@@ -31,7 +32,7 @@ export function openTurn(
   if (state.turn) return [state, state.turn];
   const ids = state.ids + 1;
   const turn: Turn = { id: `turn-${ids}`, startedAt: at, speculations: 0, moments: {}, measured: {} };
-  return [{ ...state, ids, turn }, turn, emit('turn.started', { source }, { turnId: turn.id })];
+  return [change(state, { ids, turn }), turn, emit('turn.started', { source }, { turnId: turn.id })];
 }
 
 /** The effects of a turn's end. */
@@ -82,12 +83,12 @@ function tellWords(
   at: number,
 ): ConversationStep {
   const [open, turn, ...effects] = openTurn(before, 'speech', at);
-  const state: ConversationState = { ...open, lastWords: text };
+  const state: ConversationState = change(open, { lastWords: text });
   if (type === 'transcript.interim') {
     const [after, ...told] = publishInterim(state, text, result, turn.id);
     return [after, ...effects, ...told];
   }
-  return [{ ...state, interim: text }, ...effects, emit(type, { text, result }, { turnId: turn.id, role: 'stt' })];
+  return [change(state, { interim: text }), ...effects, emit(type, { text, result }, { turnId: turn.id, role: 'stt' })];
 }
 
 /** Prepares an answer when the user may have finished; discards a preflight for other words. */
@@ -107,7 +108,7 @@ export function speculate(
   }
   const isWorthIt = turn && turn.speculations < maxStarts && at - turn.startedAt <= maxSpeechMs;
   if (!enabled || !isWorthIt || candidate || before.isDraining || statusOf(before) !== 'free') return [before];
-  const begun = { ...before, turn: { ...turn, speculations: turn.speculations + 1 } };
+  const begun = change(before, { turn: { ...turn, speculations: turn.speculations + 1 } });
   const state = withCandidate(begun, turn.id, text, at, 'preflight');
   return [state, emit('preflight.started', { text }, { turnId: turn.id })];
 }
@@ -132,14 +133,14 @@ function withCandidate(
     answer,
     result,
   };
-  return { ...state, ids, candidate };
+  return change(state, { ids, candidate });
 }
 
 /** Discards the preflight. This is published once the answer has reported its cost. */
 export function discard(state: ConversationState, reason: DiscardReason, at: number): ConversationStep {
   const { candidate } = state;
   return candidate?.phase === 'preflight'
-    ? [{ ...state, candidate: ending(candidate, { reason: 'cancelled', discard: reason, at }) }]
+    ? [change(state, { candidate: ending(candidate, { reason: 'cancelled', discard: reason, at }) })]
     : [state];
 }
 
@@ -162,13 +163,13 @@ export function cut(state: ConversationState, by: CutBy, reason: TurnEndReason, 
   if (!isUnbegun) {
     const ended = candidate && ending(candidate, { reason, discard: 'cancelled', at });
     const { heldSays, heldUntil } = noHeldSays;
-    return [{ ...state, says, heldSays, heldUntil, output, candidate: ended }, ...unsaid];
+    return [change(state, { says, heldSays, heldUntil, output, candidate: ended }), ...unsaid];
   }
   // None of it has started, so nobody will report its outcome.
   const unanswered = reason === 'merged' ? candidate.text : state.unanswered;
   const ended = answering ? turnEnded(answering, reason) : [];
   return [
-    { ...state, says, ...noHeldSays, output, candidate: undefined, answering: undefined, unanswered },
+    change(state, { says, ...noHeldSays, output, candidate: undefined, answering: undefined, unanswered }),
     ...ended,
     ...settleTickets(candidate.tickets, notHeard),
     ...unsaid,
@@ -208,8 +209,7 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
     ...remembered,
     emit('turn.committed', { text, endedBy }, envelope),
   ];
-  const told: ConversationState = {
-    ...(ticket ? supersede(open) : open),
+  const told: ConversationState = change(ticket ? supersede(open) : open, {
     turn: undefined,
     unanswered: undefined,
     overheard: undefined,
@@ -218,16 +218,16 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
     lastWords: '',
     interim: '',
     user: { state: 'silent' },
-  };
+  });
   const follow = (id: string): Effect => ({ type: 'then', input: { type: 'turn.answer', candidate: id } });
   if (candidate?.phase !== 'preflight') {
-    const next = withCandidate({ ...told, answering: committed }, turn.id, text, at, 'certain', input);
+    const next = withCandidate(change(told, { answering: committed }), turn.id, text, at, 'certain', input);
     return [next, ...effects, ...(next.candidate ? [follow(next.candidate.id)] : [])];
   }
   const leadMs = at - candidate.startedAt;
   const answering = withMeasured(committed, { preflightLead: leadMs });
   return [
-    { ...told, answering, candidate: { ...candidate, phase: 'adopted', result } },
+    change(told, { answering, candidate: { ...candidate, phase: 'adopted', result } }),
     ...effects,
     emit('preflight.adopted', { text, leadMs }, envelope),
     follow(candidate.id),
@@ -240,7 +240,7 @@ function supersede(state: ConversationState): ConversationState {
   if (turnTaking.phase !== 'hearing') return state;
   const { until } = turnTaking;
   const text = foldText(turnTaking.text);
-  return { ...state, turnTaking: turnOver(turnTaking), superseded: text ? { text, until } : undefined };
+  return change(state, { turnTaking: turnOver(turnTaking), superseded: text ? { text, until } : undefined });
 }
 
 /** Whether these are the words that a typed message replaced. */
@@ -256,15 +256,14 @@ export function dropTurn(state: ConversationState, reason: 'empty' | 'cancelled'
     return [after, { type: 'then', input: { type: 'turn.drop', reason } }];
   }
   const { turn } = state;
-  const dropped: ConversationState = {
-    ...state,
+  const dropped: ConversationState = change(state, {
     turn: undefined,
     turnTaking: turnOver(state.turnTaking),
     isCuttingIn: false,
     user: { state: 'silent' },
     lastWords: '',
     interim: '',
-  };
+  });
   return [dropped, ...(turn ? turnEnded(turn, reason) : [])];
 }
 
@@ -275,7 +274,7 @@ export function endAnswer(
 ): ConversationStep {
   const { candidate, answering } = state;
   if (candidate?.replaces === report.candidate) {
-    const replaced = { ...state, answering: answering && withWaste(answering, report.tokens, report.wasted) };
+    const replaced = change(state, { answering: answering && withWaste(answering, report.tokens, report.wasted) });
     return [replaced, ...billed(report, candidate.turnId)];
   }
   if (candidate?.id !== report.candidate) return [state];
@@ -291,7 +290,7 @@ export function endAnswer(
     const envelope = { turnId: candidate.turnId };
     const cost = { wastedTokens: tokens, wastedCharacters: characters, wastedAudio: audioMs };
     return [
-      { ...state, output, candidate: undefined, turn },
+      change(state, { output, candidate: undefined, turn }),
       emit('preflight.discarded', { reason: why?.discard ?? 'failed', ...cost }, envelope),
       ...billed(report, candidate.turnId),
       ...settled,
@@ -300,11 +299,10 @@ export function endAnswer(
   const reason = report.failed ? 'error' : (why?.reason ?? (candidate.refusal === undefined ? 'completed' : 'refused'));
   const unanswered = (reason === 'merged' ? report.unanswered : undefined) ?? state.unanswered;
   const { silentAt } = report;
-  const after: ConversationState = {
-    ...state,
+  const after: ConversationState = change(state, {
     ...{ output, candidate: undefined, answering: undefined, unanswered, silentAt },
     awaitingReply: state.awaitingReply.filter((ticket) => !awaited.includes(ticket)),
-  };
+  });
   if (!answering) return [after, ...settled];
   const cutMs = why && reason === 'interrupted' ? { bargeInCut: silentAt - why.at } : {};
   const turn = withWaste(

@@ -3,7 +3,7 @@ import { notHeard } from './commands.ts';
 import { chain, type ConversationStep } from './conversation-step.ts';
 import type { Effect, Input } from './inputs.ts';
 import { noHeldSays } from './held-says.ts';
-import { statusOf, type Commit, type ConversationState } from './state.ts';
+import { change, statusOf, type Commit, type ConversationState } from './state.ts';
 import { noTurn } from './turn-taking.ts';
 import { commit, cut, discard, settleTickets } from './user-turn.ts';
 
@@ -32,7 +32,7 @@ export function commitNext(state: ConversationState, at: number): ConversationSt
   const [first, ...waiting] = state.waiting;
   const spoken = first && isSpoken(first) ? waiting.slice(0, countWhile(waiting, isSpoken)) : [];
   const joined = spoken.reduce((all, each) => ({ ...each, text: joinWords(all.text, each.text) }), next);
-  return commit({ ...state, waiting: waiting.slice(spoken.length) }, joined, at);
+  return commit(change(state, { waiting: waiting.slice(spoken.length) }), joined, at);
 }
 
 /** Utterances made while nothing could be answered become one message. */
@@ -50,7 +50,7 @@ export function stop(state: ConversationState, at: number): ConversationStep {
   const [quiet, ...settled] = forgetWaiting(state);
   const [stopped, ...effects] = cut(quiet, 'stop', 'stopped', at);
   return [
-    { ...stopped, user: { state: 'silent' }, turnTaking: noTurn, isStopped: true },
+    change(stopped, { user: { state: 'silent' }, turnTaking: noTurn, isStopped: true }),
     ...settled,
     ...effects,
     { type: 'then', input: { type: 'stopped' } },
@@ -59,7 +59,7 @@ export function stop(state: ConversationState, at: number): ConversationStep {
 
 /** The agent finishes speaking, and nothing new begins. */
 export function drain(state: ConversationState, at: number): ConversationStep {
-  return chain(forgetWaiting({ ...state, isDraining: true }), (after) => discard(after, 'cancelled', at));
+  return chain(forgetWaiting(change(state, { isDraining: true })), (after) => discard(after, 'cancelled', at));
 }
 
 /** A draining conversation stops once the agent has finished. */
@@ -85,5 +85,5 @@ function forgetWaiting(state: ConversationState): ConversationStep {
     ...heldSays.flatMap((say) => say.tickets),
   ];
   const settled: Effect[] = settleTickets(tickets, notHeard);
-  return [{ ...state, waiting: [], awaitingReply: [], ...noHeldSays }, ...settled];
+  return [change(state, { waiting: [], awaitingReply: [], ...noHeldSays }), ...settled];
 }
