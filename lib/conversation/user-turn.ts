@@ -300,7 +300,11 @@ export function endAnswer(
   const unanswered = (reason === 'merged' ? report.unanswered : undefined) ?? state.unanswered;
   const { silentAt } = report;
   const after: ConversationState = change(state, {
-    ...{ output, candidate: undefined, answering: undefined, unanswered, silentAt },
+    output,
+    candidate: undefined,
+    answering: undefined,
+    unanswered,
+    silentAt,
     awaitingReply: state.awaitingReply.filter((ticket) => !awaited.includes(ticket)),
   });
   if (!answering) return [after, ...settled];
