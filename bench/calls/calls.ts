@@ -8,9 +8,10 @@ const warmUps = 100;
 
 /**
  * How many turns a process makes, on how many calls at once, before V8 has compiled what they need; and the milliseconds
- * that lie between the steps of one.
+ * that lie between the steps of one. Calls end meanwhile, as they do on a server: the first to end makes V8 drop dozens
+ * of compiled functions, which it compiles again over the next thousand turns.
  */
-const youth = { calls: 10, turns: 4_000, restMs: 5 };
+const youth = { generations: 5, calls: 10, turns: 1_000, restMs: 5 };
 
 /** How long services take to answer, in milliseconds: what is done meanwhile delays nobody. Real ones take longer. */
 const serviceMs = 20;
@@ -56,6 +57,11 @@ export async function turn(world: World, restMs: number, answerMs: number = 0): 
 
 /** Brings a process to the state in which a server spends its life. */
 async function warmUp(rig: Rig): Promise<void> {
+  for (let generation = 0; generation < youth.generations; generation++) await liveThrough(rig);
+}
+
+/** Calls from their beginning to their end. */
+async function liveThrough(rig: Rig): Promise<void> {
   const worlds = await Promise.all(Array.from({ length: youth.calls }, () => rig.call()));
   const make = async (world: World): Promise<void> => {
     for (let at = 0; at < youth.turns / youth.calls; at++) await turn(world, youth.restMs, youth.restMs);
@@ -106,33 +112,74 @@ export async function turns(options: BenchOptions = {}): Promise<Measured[]> {
   ];
 }
 
+/** Rounds of P13 and P14, in each of which every side has its turn. */
+const manyCallsRounds = 5;
+
 /** P13 and P14: many calls at once, whose turns fall where they fall. */
 export async function manyCalls(options: BenchOptions = {}): Promise<Measured[]> {
-  const [calls, count] = options.quick ? [10, 10] : [40, 20];
-  const taken = new Map<Side['name'], Turn[]>();
-  const cpuMs: Record<string, number> = {};
-  for (const { name, open } of sidesOf(options)) {
-    await using rig = await open();
-    const worlds = await Promise.all(Array.from({ length: calls }, () => rig.call()));
-    const round = async (rounds: number): Promise<Turn[]> => {
-      const all = worlds.map(async (world, index) => {
-        await sleep((index * 500) / calls);
-        const own: Turn[] = [];
-        for (let at = 0; at < rounds; at++) own.push(await turn(world, 250, serviceMs));
-        return own;
-      });
-      return (await Promise.all(all)).flat();
-    };
-    await warmUp(rig);
-    await round(1);
-    await rig.begin();
-    const { cpuMs: before } = await rig.vitals();
-    const turns = await round(count);
-    taken.set(name, turns);
-    cpuMs[name] = ((await rig.vitals()).cpuMs - before) / turns.length;
+  const [calls, count] = options.quick ? [10, 2] : [40, 4];
+  const crowds: Crowd[] = [];
+  try {
+    for (const side of sidesOf(options)) crowds.push(await Crowd.gather(side, calls));
+    for (const crowd of crowds) await crowd.begin();
+    for (let round = 0; round < manyCallsRounds; round++) for (const crowd of crowds) await crowd.converse(count);
+  } finally {
+    await Promise.all(crowds.map((crowd) => crowd[Symbol.asyncDispose]()));
   }
-  const note = `${calls} calls, ${count} turns each`;
+  const taken = new Map(crowds.map(({ name, turns }) => [name, turns]));
+  const cpuMs = Object.fromEntries(crowds.map(({ name, cpuMs }) => [name, median(cpuMs)]));
+  const note = `${calls} calls, ${count * manyCallsRounds} turns each, median of ${manyCallsRounds} rounds`;
   return [...ratioRows('P13', taken, ({ overheadMs }) => overheadMs, note), toFloor('P14', cpuMs, 'CPU ms', note)];
+}
+
+/** A side that holds many calls at once. */
+class Crowd implements AsyncDisposable {
+  readonly name: Side['name'];
+  readonly turns: Turn[] = [];
+  /** CPU milliseconds of a turn, round by round. */
+  readonly cpuMs: number[] = [];
+  readonly #rig: Rig;
+  readonly #worlds: readonly World[];
+
+  constructor(name: Side['name'], rig: Rig, worlds: readonly World[]) {
+    this.name = name;
+    this.#rig = rig;
+    this.#worlds = worlds;
+  }
+
+  static async gather({ name, open }: Side, calls: number): Promise<Crowd> {
+    const rig = await open();
+    const crowd = new Crowd(name, rig, await Promise.all(Array.from({ length: calls }, () => rig.call())));
+    await warmUp(rig);
+    await crowd.#round(1);
+    return crowd;
+  }
+
+  begin(): Promise<void> {
+    return this.#rig.begin();
+  }
+
+  /** So many turns of each call. */
+  async converse(count: number): Promise<void> {
+    const { cpuMs: before } = await this.#rig.vitals();
+    const turns = await this.#round(count);
+    this.turns.push(...turns);
+    this.cpuMs.push(((await this.#rig.vitals()).cpuMs - before) / turns.length);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#rig[Symbol.asyncDispose]();
+  }
+
+  async #round(count: number): Promise<Turn[]> {
+    const all = this.#worlds.map(async (world, index) => {
+      await sleep((index * 500) / this.#worlds.length);
+      const own: Turn[] = [];
+      for (let at = 0; at < count; at++) own.push(await turn(world, 250, serviceMs));
+      return own;
+    });
+    return (await Promise.all(all)).flat();
+  }
 }
 
 /** P16: from a voice, before any word of it, to silence at the phone. */
