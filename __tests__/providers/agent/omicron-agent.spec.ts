@@ -1,5 +1,6 @@
 /** What only the service's own messages show: late words, late audio, calls, what a lost connection took along. */
 import { inspect } from 'node:util';
+import { firstValueFrom } from 'rxjs';
 import { encodeBase64 } from '../../../lib/core/base64.ts';
 import { OmicronAgent } from '../../../lib/providers/agent/omicron-agent.ts';
 import type { OmicronAgentConfig } from '../../../lib/providers/agent/omicron-agent-session.ts';
@@ -107,8 +108,10 @@ describe('OmicronAgent: a session', () => {
   }
 
   it('tells of a model that is gone', async () => {
-    const { agent, errors } = await live({ model: 'gemini-2.0-flash-live-001' });
-    expect(errors.map(({ code, recoverable }) => [code, recoverable])).toEqual([['retiring', true]]);
+    const { agent } = agentRig(OmicronAgent, { model: 'gemini-2.0-flash-live-001' });
+    const told = firstValueFrom(agent.errors$);
+    await agent.initialize();
+    expect(await told).toMatchObject({ code: 'retiring', recoverable: true });
     await agent.dispose();
   });
 });

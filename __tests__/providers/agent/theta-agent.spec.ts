@@ -1,5 +1,6 @@
 /** What only the service's own messages show: the order of words and replies, what was heard, calls, errors, sessions. */
 import { inspect } from 'node:util';
+import { firstValueFrom } from 'rxjs';
 import { encodeBase64 } from '../../../lib/core/base64.ts';
 import { ThetaAgent } from '../../../lib/providers/agent/theta-agent.ts';
 import type { ThetaAgentConfig } from '../../../lib/providers/agent/theta-agent-session.ts';
@@ -141,8 +142,10 @@ describe('ThetaAgent: a session', () => {
   });
 
   it('tells of a model that retires', async () => {
-    const { agent, errors } = await live({ model: 'gpt-realtime' });
-    expect(errors.map(({ code, recoverable }) => [code, recoverable])).toEqual([['retiring', true]]);
+    const { agent } = agentRig(ThetaAgent, { model: 'gpt-realtime' });
+    const told = firstValueFrom(agent.errors$);
+    await agent.initialize();
+    expect(await told).toMatchObject({ code: 'retiring', recoverable: true });
     await agent.dispose();
   });
 
