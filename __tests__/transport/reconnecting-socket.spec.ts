@@ -294,6 +294,35 @@ describe('ReconnectingSocket: refused and unreachable (F1 to F6)', () => {
     session.terminate();
   });
 
+  it('F3: a failure in between does not use up the renewal', async () => {
+    const { session, sockets, clock } = given({ renewsCredential: true });
+    const opened = session.open();
+    await settle();
+    sockets.last.refuse(401);
+    await clock.advance(0);
+    sockets.last.refuse(503);
+    await clock.advance(250);
+    sockets.last.refuse(401);
+    await clock.advance(0);
+    sockets.last.accept();
+    await opened;
+    expect(sockets.all.length).toBe(4);
+    session.terminate();
+  });
+
+  it("an error of the wire's own code ends it, and names the provider", async () => {
+    const { session, sockets } = given({
+      isReady: () => {
+        throw new TypeError('no such field');
+      },
+    });
+    const failed = outcome(session.open());
+    await settle();
+    sockets.last.accept();
+    sockets.last.say('{}');
+    expect(await failed).toMatchObject({ code: 'internal', provider: 'TestSTT', message: 'TestSTT: no such field' });
+  });
+
   for (const status of [429, 503]) {
     it(`F4: waits as long as a ${status} asks`, async () => {
       const { session, sockets, clock, events } = given();
