@@ -84,7 +84,6 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
     const signals = userSignals({ bus, validate, soundings, ...setup });
     const step$ = merge(...signals, setup.commands$, later$).pipe(fold(machine, scheduler));
     const state$ = new BehaviorSubject(start);
-    let current = start;
     const answerer = setup.answerer({ joined, ...sharedBy(setup, state$, bus, later$, validate, soundings) });
     const world: World = {
       output: setup.ports.output,
@@ -125,7 +124,7 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
       // State before effects: an answer that is cut off reports what was heard before anything else happens.
       run(step$, (step) => {
         const [state] = step;
-        if (state !== current) state$.next((current = state));
+        if (state !== state$.value) state$.next(state);
         eachEffect(step, (effect) => enact(effect, world));
       });
     });
@@ -138,7 +137,7 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
     subscriber.add(() => {
       later$.next({ type: 'stop' });
       work.unsubscribe();
-      history.lastId = current.ids;
+      history.lastId = state$.value.ids;
     });
     later$.next({ type: 'started' });
     if (greeting) later$.next(greetingOf(greeting));

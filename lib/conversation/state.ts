@@ -259,7 +259,7 @@ export function change(state: ConversationState, changes: Partial<ConversationSt
   return Object.assign(copyOf(state), changes);
 }
 
-/** Written out: a turn takes two dozen copies, and in Node 20 each spread gives its own a hidden class of its own. */
+/** Written out: a turn makes two dozen copies, and in Node 20 each spread creates another hidden class. */
 function copyOf(state: ConversationState): ConversationState {
   return {
     ids: state.ids,

@@ -69,7 +69,7 @@ export function resultText(result: unknown): string | undefined {
 /** More entries than fit any limit of a result: an iterable may have no end. */
 const maxEntries = 2 ** 17;
 
-/** What JSON is told of a field: of Node's buffers, it would know all bytes by their `toJSON()`. */
+/** Sees a Node Buffer before its `toJSON()` lists every byte. */
 function inJson(this: unknown, key: string, value: unknown): unknown {
   const own: unknown = Reflect.get(Object(this) as object, key);
   return shown(ArrayBuffer.isView(own) ? own : value);

@@ -16,7 +16,7 @@ export function firstWhere<T>(matches: (value: T) => boolean): MonoTypeOperatorF
       let isFound = false;
       feed(source$, subscriber, {
         next: (value) => {
-          // What follows from the first one may bring others before it returns.
+          // The subscriber may cause another value before this call returns.
           if (isFound || !matches(value)) return;
           isFound = true;
           subscriber.next(value);

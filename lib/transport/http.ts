@@ -122,7 +122,7 @@ export function httpRequest(request: HttpRequest): Observable<HttpResponse> {
       let isRefused = false;
       feed(watched$, subscriber, {
         error,
-        // A refusal says why once its body was read, which may end the exchange first.
+        // The exchange may complete before the body of a refusal has been read.
         complete: () => {
           if (!isRefused) subscriber.complete();
         },

@@ -256,7 +256,7 @@ export class ReconnectingSocket {
         shouldRetry: (error) => reconnect !== false && !this.#isLeaving() && shouldRetry(error),
         onRetry: ({ error: cause, attempt, delayMs }) => {
           const error = VoiceError.from(cause);
-          // A failure is no refusal: the next credential is a first one again.
+          // After any other failure, a rejected credential may be renewed again.
           if (attempt > 0) this.#refused = this.#readyAt = undefined;
           this.#connection$.next({ type: 'reconnecting', attempt, delayMs, ...(error !== restart && { error }) });
         },

@@ -60,7 +60,7 @@ const closeGraceMs = 200;
 const pingMs = 8000;
 const maxMisses = 2;
 
-/** What to do about an other end that is gone; a close reason has 123 bytes at most. */
+/** Advice for when the other end is gone. Short: a close reason holds 123 bytes. */
 const check = '. Check its server and the network';
 
 const open = 1;
