@@ -1,6 +1,7 @@
 import { Observable, of, ReplaySubject, Subscription, tap, type SchedulerLike, type Subscriber } from 'rxjs';
 import type { LLMEvent } from '../core/messages.ts';
 import type { ProviderRole } from '../core/roles.ts';
+import type { Writable } from '../core/writable.ts';
 import { feed } from '../stream/feed.ts';
 import { guardedOutput } from '../text/text-transform.ts';
 import { withAnswer, type ActiveAgent } from './active-agent.ts';
@@ -231,7 +232,7 @@ class Answer {
 
 /** Notes when an answer reaches its moments. */
 class Stopwatch {
-  readonly moments: { -readonly [M in keyof TurnMoments]: TurnMoments[M] } = {};
+  readonly moments: Writable<TurnMoments> = {};
   readonly #scheduler: SchedulerLike;
   /** When the running tools started; `undefined` while none run. */
   #toolsSince: number | undefined;

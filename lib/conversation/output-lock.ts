@@ -28,5 +28,6 @@ export function release({ speaking, queue }: OutputLock, id: string): OutputLock
 
 /** Keeps only speeches still wanted: nothing that was cut off starts when the output becomes free. */
 export function withdraw(lock: OutputLock, wanted: readonly { readonly id: string }[]): OutputLock {
+  if (lock.queue.length === 0) return lock;
   return { ...lock, queue: lock.queue.filter((speech) => wanted.some(({ id }) => id === speech.id)) };
 }

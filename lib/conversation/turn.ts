@@ -1,3 +1,4 @@
+import type { Writable } from '../core/writable.ts';
 import type { TurnMetrics } from './measurements.ts';
 import type { Waste } from './script.ts';
 
@@ -38,8 +39,6 @@ export interface Turn {
   /** Other measurements. */
   readonly measured: TurnMetrics;
 }
-
-type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** Adds measurements to a turn. */
 export function withMeasured(turn: Turn, measured: TurnMetrics): Turn {

@@ -155,10 +155,7 @@ export function cut(state: ConversationState, by: CutBy, reason: TurnEndReason, 
   const says = state.says.filter(({ interruptible }) => by === 'verdict' || (!interruptible && by === 'user'));
   const output = withdraw(state.output, says);
   const { candidate, answering } = state;
-  const unsaid = settleTickets(
-    state.heldSays.flatMap(({ tickets }) => tickets),
-    notHeard,
-  );
+  const unsaid = state.heldSays.flatMap(({ tickets }) => settleTickets(tickets, notHeard));
   const isUnbegun = candidate && candidate.phase !== 'ending' && !candidateOf(state);
   if (!isUnbegun) {
     const ended = candidate && ending(candidate, { reason, discard: 'cancelled', at });

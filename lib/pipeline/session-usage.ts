@@ -1,6 +1,7 @@
 import { EMPTY, type Subscription, tap } from 'rxjs';
 import type { TokenUsage } from '../core/messages.ts';
 import type { ProviderContract } from '../core/roles.ts';
+import type { Writable } from '../core/writable.ts';
 import type { Emit } from '../conversation/event-bus.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 import type { ServiceUsage } from '../conversation/measurements.ts';
@@ -97,7 +98,7 @@ function inSeconds(ms: number): number {
 }
 
 function sumOf(left: TokenUsage = {}, right: TokenUsage): TokenUsage {
-  const sum: { -readonly [K in keyof TokenUsage]: TokenUsage[K] } = { ...left };
+  const sum: Writable<TokenUsage> = { ...left };
   for (const [key, count] of Object.entries(right) as [keyof TokenUsage, number][]) sum[key] = (sum[key] ?? 0) + count;
   return sum;
 }

@@ -193,12 +193,13 @@ export class PacedLine implements PlaybackLine, Sleeper {
 
   halt(): void {
     const heard = this.#sink.clear ? this.heard : this.#sent;
-    this.#clock.wake(this, Infinity);
     this.#sent = this.#floor = this.#lastMark = heard;
     this.#marks.clear();
     this.#isDry = true;
     this.#isSounding = false;
+    // First silence.
     this.clear();
+    this.#clock.wake(this, Infinity);
     this.#tellHeard();
     this.#unheard = [];
   }

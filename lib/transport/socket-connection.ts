@@ -147,9 +147,10 @@ function advance(rules: SocketRules, phase: Connected, opens: boolean, readies: 
 /** Activity counts once it is ready. A runtime without pings cannot tell silence from loss. */
 function alive(rules: SocketRules, phase: Connected, at: number): Connected {
   if (!phase.isReady) return phase;
-  const until = phase.socket.ping ? at + 3 * keepAliveMs(rules) : Infinity;
+  const ms = keepAliveMs(rules);
+  const until = phase.socket.ping ? at + 3 * ms : Infinity;
   // A message after a sleep proves that the connection survived it.
-  const keepAliveAt = Math.max(phase.keepAliveAt, at - keepAliveMs(rules));
+  const keepAliveAt = Math.max(phase.keepAliveAt, at - ms);
   // Every message comes by here: a literal costs less than a spread.
   const { type, socket, hasOpening, isReady } = phase;
   return { type, socket, hasOpening, isReady, until, keepAliveAt };

@@ -236,11 +236,11 @@ function onResults(
   const hasText = segment.text !== '';
   if (message['is_final'] !== true) {
     if (!hasText) return [utterance];
-    const voice: STTEffect = { type: 'voice', is: 'started' };
+    const { segments } = utterance;
     return [
-      { segments: utterance.segments, interim: segment },
-      voice,
-      result('interim', [...utterance.segments, segment]),
+      { segments, interim: segment },
+      { type: 'voice', is: 'started' },
+      result('interim', segments.length === 0 ? [segment] : [...segments, segment]),
     ];
   }
   const [start, duration] = [asNumber(message['start']), asNumber(message['duration'])];
@@ -280,11 +280,16 @@ function complete(utterance: AlphaUtterance, evenEmpty: boolean = false): Uttera
 }
 
 function result(kind: ResultKind, segments: readonly Said[]): STTEffect {
+  const [only] = segments;
+  // Most are one segment; of its fields, none is optional.
+  if (only && segments.length === 1) {
+    const { text, words, confidence, language } = only;
+    return { type: 'result', kind, text, words, confidence, language };
+  }
   const words = segments.flatMap((segment) => segment.words ?? []);
   const text = segments.map((segment) => segment.text).join(' ');
   const { language, confidence } = segments.at(-1) ?? {};
-  const mean = segments.length > 1 ? meanConfidence(words) : undefined;
-  return { type: 'result', kind, text, words, confidence: mean ?? confidence, language };
+  return { type: 'result', kind, text, words, confidence: meanConfidence(words) ?? confidence, language };
 }
 
 /** Whether the service never ends an utterance on its own. */

@@ -175,16 +175,20 @@ function onMessage<C extends StreamingSTTConfig, S>(
   const hearing = requestId === before.requestId ? before : { ...before, requestId };
   const type = typeOf(wire, message, hearing.wire) ?? 'unknown';
   try {
-    const [looked, ...noted] = wire.each?.(hearing.wire, message, context) ?? [hearing.wire];
-    const read = ownEntry(wire.read, type);
-    const [state, ...effects] = read?.(looked, message, context) ?? [looked, ignored(type)];
+    const read = ownEntry(wire.read, type) ?? ignored(type);
+    if (!wire.each) return apply(wire, hearing, read(hearing.wire, message, context), context);
+    const [looked, ...noted] = wire.each(hearing.wire, message, context);
+    const [state, ...effects] = read(looked, message, context);
     return apply(wire, hearing, [state, ...noted, ...effects], context);
   } catch {
     return [hearing, { type: 'malformed', kind: `ignored a malformed message of type ${type}` }];
   }
 }
 
-const ignored = (type: string): STTEffect => ({ type: 'log', text: `ignored a message of type ${type}` });
+/** Reads messages of a type that a wire does not know. */
+const ignored =
+  (type: string) =>
+  <S>(state: S): STTStep<S> => [state, { type: 'log', text: `ignored a message of type ${type}` }];
 
 /** A message's type, according to its wire. */
 export function typeOf<C extends StreamingSTTConfig, S>(

@@ -1,3 +1,4 @@
+import type { Writable } from '../../core/writable.ts';
 import type { SpeechEvent, TranscribedWord, TranscriptionResult } from '../../core/roles.ts';
 import type { STTEffect } from './stt-wire.ts';
 
@@ -75,7 +76,7 @@ export function speaks(
   if (isOn === hasVoice) return [utterances];
   const next = changed(utterances, channel, { id, newest, hasVoice: isOn });
   if (utterances.voices > 0 === next.voices > 0) return [next];
-  return [next, { type: 'speech', event: { type, ...(positionMs !== undefined && { positionMs }) } }];
+  return [next, { type: 'speech', event: positionMs === undefined ? { type } : { type, positionMs } }];
 }
 
 /** A result of the wire; without a `channel`, it is of audio that is transcribed as one. */
@@ -106,23 +107,23 @@ export function says(
   )
     return [after];
   const speaker = soleSpeaker(words ?? []) ?? named;
-  const result: TranscriptionResult = {
+  // Every word comes by here: assigning costs less than spreading.
+  const metadata: Writable<NonNullable<TranscriptionResult['metadata']>> = { ...fields };
+  if (words) metadata.words = words;
+  if (language !== undefined) metadata.language = language;
+  if (speaker !== undefined) metadata.speaker = speaker;
+  if (channel !== undefined) metadata.channel = channel;
+  if (translations) metadata.translations = translations;
+  if (requestId !== undefined) metadata.requestId = requestId;
+  const result: Writable<TranscriptionResult> = {
     text,
     isFinal: kind === 'segment' || isComplete,
     utteranceComplete: isComplete,
     isPreflight: kind === 'preflight',
-    ...(confidence !== undefined && { confidence }),
     utteranceId,
-    metadata: {
-      ...fields,
-      ...(words && { words }),
-      ...(language !== undefined && { language }),
-      ...(speaker !== undefined && { speaker }),
-      ...(channel !== undefined && { channel }),
-      ...(translations && { translations }),
-      ...(requestId !== undefined && { requestId }),
-    },
+    metadata,
   };
+  if (confidence !== undefined) result.confidence = confidence;
   return [
     { count, asks: after.asks, isAsked, current: after.current, voices: after.voices },
     { type: 'transcript', result },
@@ -177,7 +178,7 @@ function changed(utterances: Utterances, channel: number, after: Utterance): Utt
   const isSame = after.id === before.id && after.newest === before.newest && after.hasVoice === before.hasVoice;
   if (isSame) return utterances;
   const { count, asks, isAsked } = utterances;
-  const current = utterances.current.slice();
+  const current = channel === 0 && utterances.current.length < 2 ? [after] : utterances.current.slice();
   current[channel] = after;
   const voices = utterances.voices + Number(after.hasVoice) - Number(before.hasVoice);
   return { count, asks, isAsked, current, voices };

@@ -6,6 +6,7 @@ import { parseJsonObject } from '../../core/parse-json.ts';
 import { hexUuid } from '../../core/hex.ts';
 import { ownEntry } from '../../core/own-entry.ts';
 import type { ConnectionEvent, TranscribedWord } from '../../core/roles.ts';
+import type { Writable } from '../../core/writable.ts';
 import type {
   SocketClose,
   SocketCloseOptions,
@@ -223,7 +224,7 @@ function transcribedWords(
     const endMs = startMs !== undefined && end !== undefined && end < startMs ? undefined : end;
     const confidence = asNumber(word['confidence']);
     const speaker = asNumber(word['speaker'])?.toString() ?? asString(word['speaker']);
-    const transcribed: { -readonly [K in keyof TranscribedWord]: TranscribedWord[K] } = { text };
+    const transcribed: Writable<TranscribedWord> = { text };
     if (startMs !== undefined) transcribed.startMs = startMs;
     if (endMs !== undefined) transcribed.endMs = endMs;
     if (confidence !== undefined) transcribed.confidence = confidence;
