@@ -1,4 +1,4 @@
-import { english, phrasebook, type Phrasebook, type Phrases } from '../text/phrases.ts';
+import { english, phrasebook, sharedPhrasebook, type Phrasebook, type Phrases } from '../text/phrases.ts';
 import type { InputGuard } from '../text/text-transform.ts';
 import type {
   BargeInOptions,
@@ -53,11 +53,7 @@ export function rulesOf(settings: ConversationSettings, stt: SttFacts, phrases: 
     whileUninterruptible,
     duckDb,
     phrases,
-    phrasebook: phrasebook({
-      ...phrases,
-      commands: changed(phrases.commands, options.commands),
-      backchannels: changed(phrases.backchannels, options.backchannels),
-    }),
+    phrasebook: phrasebookOf(phrases, options),
     guardsEcho: echoGuard,
     turnTaking: turnRules({ ...turnTaking, ...stt, endpointing, stableInterimMs }),
     // The model sees no message before the guards have.
@@ -73,6 +69,15 @@ export function rulesOf(settings: ConversationSettings, stt: SttFacts, phrases: 
     stt,
     isService: false,
   };
+}
+
+function phrasebookOf(phrases: Phrases, { commands, backchannels }: BargeInOptions): Phrasebook {
+  if (commands === undefined && backchannels === undefined) return sharedPhrasebook(phrases);
+  return phrasebook({
+    ...phrases,
+    commands: changed(phrases.commands, commands),
+    backchannels: changed(phrases.backchannels, backchannels),
+  });
 }
 
 function changed(own: readonly string[], change: PhraseList = own): readonly string[] {

@@ -23,10 +23,13 @@ export function feed<T>(source$: Observable<T>, target: Subscriber<never>, handl
   return subscription;
 }
 
-/** An observer that is a subscription too, so that RxJS need not wrap it in one. */
+/**
+ * An observer that is a subscription too, so that RxJS need not wrap it in one. Once closed, it holds neither target nor
+ * handlers: whoever still holds it, as a player does its last listener, would hold an answer with all its streams.
+ */
 class Feed<T> extends Subscription implements Observer<T> {
-  readonly #target: Subscriber<never>;
-  readonly #handlers: FeedHandlers<T>;
+  #target: Subscriber<never> | undefined;
+  #handlers: FeedHandlers<T> | undefined;
 
   constructor(target: Subscriber<never>, handlers: FeedHandlers<T>) {
     super();
@@ -37,26 +40,30 @@ class Feed<T> extends Subscription implements Observer<T> {
   }
 
   next(value: T): void {
-    if (this.closed) return;
+    const target = this.#target;
     try {
-      this.#handlers.next(value);
+      this.#handlers?.next(value);
     } catch (error) {
-      this.#target.error(error);
+      target?.error(error);
     }
   }
 
   error(error: unknown): void {
-    if (this.closed) return;
-    if (!this.#handlers.error) this.#target.error(error);
-    else {
-      this.unsubscribe();
-      this.#handlers.error(error);
-    }
+    const handlers = this.#handlers;
+    if (handlers && !handlers.error) this.#target?.error(error);
+    this.unsubscribe();
+    handlers?.error?.(error);
   }
 
   complete(): void {
-    if (this.closed) return;
+    const handlers = this.#handlers;
     this.unsubscribe();
-    this.#handlers.complete();
+    handlers?.complete();
+  }
+
+  override unsubscribe(): void {
+    this.#target = undefined;
+    this.#handlers = undefined;
+    super.unsubscribe();
   }
 }

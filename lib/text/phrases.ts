@@ -103,6 +103,17 @@ export function phrasebook({ commands, backchannels }: Phrases): Phrasebook {
   };
 }
 
+const books = new WeakMap<Phrases, Phrasebook>();
+
+/** The phrasebook of a language as it is: all conversations share it. */
+export function sharedPhrasebook(phrases: Phrases): Phrasebook {
+  const known = books.get(phrases);
+  if (known) return known;
+  const book = phrasebook(phrases);
+  books.set(phrases, book);
+  return book;
+}
+
 /** Spelled phrases by their first character. */
 type PhraseIndex = ReadonlyMap<string, readonly string[]>;
 

@@ -20,6 +20,8 @@ export const compatibleProfile: ChatProfile = {
   },
 };
 
+const wire = chatWire(compatibleProfile);
+
 /**
  * CompatibleLLM: any service with OpenAI's chat completions (Ollama, llama.cpp, vLLM, LM Studio, OpenRouter, Together,
  * …), at your `endpoint`, including the version folder (`http://localhost:11434/v1`),
@@ -29,6 +31,6 @@ export const compatibleProfile: ChatProfile = {
  */
 export class CompatibleLLM extends ChatLLM<CompatibleLLMConfig> {
   constructor(config: CompatibleLLMConfig, logger?: Logger) {
-    super(chatWire(compatibleProfile), config, logger);
+    super(wire, config, logger);
   }
 }

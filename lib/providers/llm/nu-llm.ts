@@ -25,6 +25,8 @@ const profile: ChatProfile<NuLLMConfig> = {
   retiring: nuLLM,
 };
 
+const wire = chatWire(profile);
+
 /**
  * Groq chat completions, `https://api.groq.com/openai/v1`, https://console.groq.com/docs/api-reference
  *
@@ -32,6 +34,6 @@ const profile: ChatProfile<NuLLMConfig> = {
  */
 export class NuLLM extends ChatLLM<NuLLMConfig> {
   constructor(config: NuLLMConfig, logger?: Logger) {
-    super(chatWire(profile), config, logger);
+    super(wire, config, logger);
   }
 }

@@ -38,6 +38,8 @@ const profile: ChatProfile<OmicronLLMConfig> = {
   retiring: omicronLLM,
 };
 
+const wire = chatWire(profile);
+
 /**
  * Gemini through its chat completions layer, `https://generativelanguage.googleapis.com/v1beta/openai`,
  * https://ai.google.dev/gemini-api/docs/openai
@@ -46,6 +48,6 @@ const profile: ChatProfile<OmicronLLMConfig> = {
  */
 export class OmicronLLM extends ChatLLM<OmicronLLMConfig> {
   constructor(config: OmicronLLMConfig, logger?: Logger) {
-    super(chatWire(profile), config, logger);
+    super(wire, config, logger);
   }
 }

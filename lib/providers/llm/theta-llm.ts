@@ -97,35 +97,35 @@ function apiOf({ api, model = '', reasoningEffort }: Partial<ThetaLLMConfig>): '
   return api ?? (isRefused ? 'responses' : 'chat');
 }
 
+const chat = chatWire(profile);
+
 /** The wire of the Responses API; who speaks chat completions does not load it. */
-function responsesWire(): LateModelWire<ThetaLLMConfig> {
-  return {
-    ...chatWire(profile),
-    load: async (name) => {
-      const { readEvent, readResponse, requestOf } = await new OnDemand(
-        name,
-        () => import('./theta-responses.ts'),
-      ).load();
-      return {
-        start: { calls: [], reasoning: [], hasText: false } satisfies ResponsesAnswer,
-        request: (messages, options, context) => {
-          const { model, reasoningEffort } = context.config;
-          const family = familyOf(model);
-          const effort = reasoningEffort ?? family?.effort;
-          const facts = {
-            ...{ effort: family?.effort, refused: refusedFields(model, effort) },
-            reasons: family !== undefined && (family.effort !== undefined || family.samples !== undefined),
-            labels: family?.labels === true,
-          };
-          return requestOf(messages, options, context, facts);
-        },
-        read: readEvent,
-        end: () => undefined,
-        readWhole: readResponse,
-      } satisfies ModelDialect<ThetaLLMConfig, ResponsesAnswer>;
-    },
-  };
-}
+const responses: LateModelWire<ThetaLLMConfig> = {
+  ...chat,
+  load: async (name) => {
+    const { readEvent, readResponse, requestOf } = await new OnDemand(
+      name,
+      () => import('./theta-responses.ts'),
+    ).load();
+    return {
+      start: { calls: [], reasoning: [], hasText: false } satisfies ResponsesAnswer,
+      request: (messages, options, context) => {
+        const { model, reasoningEffort } = context.config;
+        const family = familyOf(model);
+        const effort = reasoningEffort ?? family?.effort;
+        const facts = {
+          ...{ effort: family?.effort, refused: refusedFields(model, effort) },
+          reasons: family !== undefined && (family.effort !== undefined || family.samples !== undefined),
+          labels: family?.labels === true,
+        };
+        return requestOf(messages, options, context, facts);
+      },
+      read: readEvent,
+      end: () => undefined,
+      readWhole: readResponse,
+    } satisfies ModelDialect<ThetaLLMConfig, ResponsesAnswer>;
+  },
+};
 
 /**
  * OpenAI chat completions, `https://api.openai.com/v1`, https://platform.openai.com/docs/api-reference/chat
@@ -137,6 +137,6 @@ function responsesWire(): LateModelWire<ThetaLLMConfig> {
  */
 export class ThetaLLM extends ChatLLM<ThetaLLMConfig> {
   constructor(config: ThetaLLMConfig, logger?: Logger) {
-    super(apiOf(config) === 'responses' ? responsesWire() : chatWire(profile), config, logger);
+    super(apiOf(config) === 'responses' ? responses : chat, config, logger);
   }
 }

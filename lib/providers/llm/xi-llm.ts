@@ -44,6 +44,8 @@ const profile: ChatProfile<XiLLMConfig> = {
   retiring: xiLLM,
 };
 
+const wire = chatWire(profile);
+
 /**
  * Mistral chat completions, `https://api.mistral.ai/v1`, https://docs.mistral.ai/api
  *
@@ -51,6 +53,6 @@ const profile: ChatProfile<XiLLMConfig> = {
  */
 export class XiLLM extends ChatLLM<XiLLMConfig> {
   constructor(config: XiLLMConfig, logger?: Logger) {
-    super(chatWire(profile), config, logger);
+    super(wire, config, logger);
   }
 }
