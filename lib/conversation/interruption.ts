@@ -229,17 +229,16 @@ function rulesFor(state: ConversationState, { bargeIn, reportsSpeechEnd }: Rules
   // New words before the answer join the message.
   const thinking = { minWords: 1, ...options.thinking };
   const current = isGreeting(state) ? options.greeting : status === 'speaking' ? options.speaking : thinking;
-  const chosen: BargeInThresholds = Object.assign({}, options, current);
-  const defaults = {
-    pauseAfterMs: 200,
-    minWords: 2,
-    minFinalWords: chosen.minWords ?? 1,
-    resumeAfterMs: 1_200,
-    maxPauseMs: 8_000,
-    voiceTimeoutMs: 2_000,
+  const chosen: BargeInThresholds = current ? Object.assign({}, options, current) : options;
+  return {
+    pauseAfterMs: chosen.pauseAfterMs ?? 200,
+    minWords: chosen.minWords ?? 2,
+    minFinalWords: chosen.minFinalWords ?? chosen.minWords ?? 1,
+    resumeAfterMs: chosen.resumeAfterMs ?? 1_200,
+    maxPauseMs: chosen.maxPauseMs ?? 8_000,
+    voiceTimeoutMs: chosen.voiceTimeoutMs ?? 2_000,
     lagMs: state.turnTaking.learnt?.lagMs ?? 0,
     immediate: bargeIn === 'immediate' && status === 'speaking',
     voiceEnds: reportsSpeechEnd,
   };
-  return Object.assign(defaults, chosen);
 }
