@@ -85,7 +85,7 @@ describe('a provider that does not keep its contract', () => {
   for (const [role, key, what] of cases) {
     it(`is refused by its name: ${role} without ${key}`, async () => {
       const { name } = new roles[role]();
-      const sentence = `Pipeline: ${name} needs ${key}, ${what}, to be a provider of ${role}: see docs/custom-providers.md`;
+      const sentence = `Pipeline: ${name} needs ${key}, ${what}, to be a provider of ${role}: see https://github.com/rxvoice/rxvoice/blob/main/docs/custom-providers.md`;
       expect(await beginning(role, without(new roles[role](), key))).toBe(sentence);
     });
   }

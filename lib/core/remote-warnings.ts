@@ -1,3 +1,4 @@
+import { docs } from './docs.ts';
 import type { VoiceErrorCode } from './errors.ts';
 import { retirementOf, type RetiringModel } from './retirement.ts';
 
@@ -16,7 +17,7 @@ export function exposureOf(credential: string): RemoteWarning {
   const isLongLived = longLived.test(credential);
   const what = isLongLived ? 'a long-lived key' : 'its key';
   return {
-    message: `this page exposes ${what} to everyone who opens it: set proxyUrl, or an apiKey factory that fetches short-lived tokens (docs/authentication.md)`,
+    message: `this page exposes ${what} to everyone who opens it: set proxyUrl, or an apiKey factory that fetches short-lived tokens (${docs('authentication')})`,
     ...(isLongLived && { code: 'configuration' }),
   };
 }

@@ -1,5 +1,6 @@
 import { isObservable } from 'rxjs';
 import { configProblem, unknownKey, type ConfigRule, type ConfigRules } from '../core/config-rule.ts';
+import { docs } from '../core/docs.ts';
 import { messageOf } from '../core/errors.ts';
 import { asObject } from '../core/guard.ts';
 import { misspeltKey } from '../core/misspelt-key.ts';
@@ -251,7 +252,7 @@ function providerProblem(provider: AnyProvider, index: number): string | undefin
     .find((key) => !hasMember(provider, key));
   if (member === undefined) return undefined;
   const what = member.endsWith('$') ? 'an Observable' : member === 'accepts' ? 'an array of AudioFormats' : 'a method';
-  return `${name} needs ${member}, ${what}, to be a provider of ${filled.join(' and ')}: see docs/custom-providers.md`;
+  return `${name} needs ${member}, ${what}, to be a provider of ${filled.join(' and ')}: see ${docs('custom-providers')}`;
 }
 
 function hasMember(provider: AnyProvider, key: string): boolean {

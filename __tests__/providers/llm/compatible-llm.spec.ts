@@ -188,6 +188,13 @@ describe('CompatibleLLM', () => {
       await until(() => site?.sockets[0]?.destroyed === true);
     });
 
+    it('only messages: a bare text is refused, with an example', async () => {
+      const { error } = await outcomeOf((await ready()).generate('Hello' as never));
+      const message = "CompatibleLLM: generate() takes messages: [{ role: 'user', content: 'Hello' }]";
+      expect(error).toMatchObject({ code: 'configuration', message });
+      expect(site?.requests).toHaveLength(0);
+    });
+
     it('nothing before it is initialized, and nothing when it is subscribed to by nobody', async () => {
       const early = new CompatibleLLM({ endpoint: site?.url ?? '', model: 'm' });
       expect((await outcomeOf(early.generate(hi))).error).toMatchObject({ code: 'not_ready' });

@@ -10,6 +10,7 @@ import type { LLMProvider, ProviderRole, ProviderType } from '../../core/roles.t
 import type { BrowserAnswers } from './browser-answers.ts';
 import type { BrowserEngine, LoadProgress, WebLLM, WebLLMEngineConfig } from './browser-engine.ts';
 import { gpuProblem } from './gpu-problem.ts';
+import { messagesProblem } from './messages-problem.ts';
 
 /** Configuration of {@link BrowserLLM}. */
 export interface BrowserLLMConfig {
@@ -87,6 +88,8 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
   generate(messages: readonly Message[], options: GenerateOptions = {}): Observable<LLMEvent> {
     return defer(() => {
       this.assertReady('generate');
+      const problem = messagesProblem(messages);
+      if (problem) throw this.error(`${this.name}: ${problem}`, { code: 'configuration' });
       for (const option of lacking.filter((each) => options[each] !== undefined)) this.#warnOnce(option);
       // `initialize()` has set it.
       return this.#answers?.generate(messages, options) ?? EMPTY;

@@ -8,6 +8,7 @@ import { type AuthType, RemoteProvider } from '../../core/remote-provider.ts';
 import { remoteRules } from '../../core/remote-rules.ts';
 import type { ConnectionEvent, LLMProvider, ProviderRole, ProviderType } from '../../core/roles.ts';
 import type { LLMConfig } from './llm-config.ts';
+import { messagesProblem } from './messages-problem.ts';
 import type { ExchangeHost, ModelExchange } from './model-exchange.ts';
 import type { LateModelWire, ModelContext, ModelDialect, ModelWire } from './model-wire.ts';
 
@@ -71,6 +72,8 @@ export abstract class ChatLLM<C extends LLMConfig> extends RemoteProvider<C> imp
   generate(messages: readonly Message[], options: GenerateOptions = {}): Observable<LLMEvent> {
     return defer(() => {
       this.assertReady('generate');
+      const problem = messagesProblem(messages);
+      if (problem) throw this.error(`${this.name}: ${problem}`, { code: 'configuration' });
       // `initialize()` has set it.
       const answer = this.#exchange?.generate(messages, options) ?? EMPTY;
       return answer.pipe(takeUntil(this.aborted$('was disposed during an answer')));

@@ -1,4 +1,5 @@
 import { firstValueFrom, from, map, race, timer, type Observable, type Subscription } from 'rxjs';
+import { docs } from '../../core/docs.ts';
 import { messageOf, VoiceError } from '../../core/errors.ts';
 import type { ProviderContract, ProviderRole } from '../../core/roles.ts';
 
@@ -116,7 +117,10 @@ export class Bench<P extends ProviderContract, T> {
       const key = name.replace('()', '');
       const value: unknown = Reflect.get(provider, key);
       const isThere = key === name ? value !== undefined : typeof value === 'function';
-      check(isThere, `${shown(provider.name)} needs ${name} to be a provider of ${role}: see docs/custom-providers.md`);
+      check(
+        isThere,
+        `${shown(provider.name)} needs ${name} to be a provider of ${role}: see ${docs('custom-providers')}`,
+      );
     }
   }
 
