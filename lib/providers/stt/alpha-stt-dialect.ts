@@ -281,7 +281,7 @@ function complete(utterance: AlphaUtterance, evenEmpty: boolean = false): Uttera
 
 function result(kind: ResultKind, segments: readonly Said[]): STTEffect {
   const [only] = segments;
-  // Most are one segment; of its fields, none is optional.
+  // Most results are one segment: nothing to join.
   if (only && segments.length === 1) {
     const { text, words, confidence, language } = only;
     return { type: 'result', kind, text, words, confidence, language };
