@@ -6,7 +6,7 @@ import { NullOutput, Pipeline } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeSTT, FakeTTS } from 'rxvoice/testing';
 
 describe('a speech that is over', () => {
-  it('is held by nobody, though the player still knows how much of it was heard', async () => {
+  it('can be collected, though the player still knows how much of it was heard', async () => {
     const output = new NullOutput({ realtime: false });
     const providers = [new FakeInput(), new FakeSTT(), new FakeLLM(), new FakeTTS(), output];
     await using pipeline = new Pipeline({ providers });
@@ -18,7 +18,7 @@ describe('a speech that is over', () => {
   });
 });
 
-/** Has it said to its end. What it was given is held by nobody here. */
+/** Speaks a text to the end, and keeps no reference to what it handed over. */
 async function say(pipeline: Pipeline, text: string): Promise<WeakRef<object>> {
   const text$ = of(text);
   const { heardText } = await pipeline.say(text$).done;

@@ -267,6 +267,15 @@ describe('what was too short within the last 1,500 ms of an answer', () => {
   });
 });
 
+describe('a threshold that is undefined', () => {
+  it('is the default: words still cut the answer off', () => {
+    const bargeIn = { minWords: undefined } as object;
+    const result = telling({ 1_000: user.final('Not on Friday') }, { bargeIn });
+    expect(committed(result)).toEqual(['tell me', 'Not on Friday']);
+    expect(ofType(result.events, 'bargeIn.confirmed')).toHaveLength(1);
+  });
+});
+
 describe('noise', () => {
   it('of 600 ms without a word deletes no answer', () => {
     const result = telling({ 1_000: user.starts, 1_600: user.falls });

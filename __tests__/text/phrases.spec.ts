@@ -1,8 +1,13 @@
-import { english, loadPhrases, phrasebook } from '../../lib/text/phrases.ts';
+import { english, loadPhrases, phrasebook, sharedPhrasebook } from '../../lib/text/phrases.ts';
 import { countWords } from '../../lib/text/words.ts';
 
 describe('phrases', () => {
   const book = phrasebook(english);
+
+  it('of a language are indexed once, for all conversations', () => {
+    expect(sharedPhrasebook(english)).toBe(sharedPhrasebook(english));
+    expect(sharedPhrasebook(english).isCommand('Stop.')).toBe(true);
+  });
 
   it.each(['Stop.', 'STOP!', 'stop, stop', 'stooop', 'Hold on…', 'okay, wait', 'Hang on a sec', 'Never mind.'])(
     '"%s" is a command',

@@ -1,2 +1,2 @@
-/** A type whose fields can be assigned: for a value that is put together field by field, before anyone reads it. */
+/** Lets fields be assigned while a value is being built, before anyone else sees it. */
 export type Writable<T> = { -readonly [K in keyof T]: T[K] };

@@ -197,7 +197,7 @@ export class PacedLine implements PlaybackLine, Sleeper {
     this.#marks.clear();
     this.#isDry = true;
     this.#isSounding = false;
-    // First silence.
+    // Silence first: stopping the clock can wait.
     this.clear();
     this.#clock.wake(this, Infinity);
     this.#tellHeard();

@@ -24,8 +24,8 @@ export function feed<T>(source$: Observable<T>, target: Subscriber<never>, handl
 }
 
 /**
- * An observer that is a subscription too, so that RxJS need not wrap it in one. Once closed, it holds neither target nor
- * handlers: whoever still holds it, as a player does its last listener, would hold an answer with all its streams.
+ * An observer that is a subscription too, so that RxJS need not wrap it in one. Once closed, it drops its target and
+ * handlers: a player keeps its last listener, which would otherwise keep a whole answer alive.
  */
 class Feed<T> extends Subscription implements Observer<T> {
   #target: Subscriber<never> | undefined;
