@@ -77,6 +77,25 @@ describe('BufferInput.play()', () => {
     expect(chunks.map(({ data }) => data.length)).toEqual([640, 640, 640, 640, 640]);
   });
 
+  it('plays the bytes of a WAV file', async () => {
+    const { clock, input, chunks } = await playing();
+    const samples = new Uint8Array(50 * 32).fill(3);
+    const played = input.play(encodeWav(samples, metadata));
+    await loaded();
+    clock.flush();
+    await played;
+    expect(bytesOf(chunks)).toEqual([...samples]);
+  });
+
+  it('refuses bytes that are no WAV file', async () => {
+    const { input, heard } = await playing();
+    await expect(input.play(new Uint8Array(640).fill(3))).rejects.toMatchObject({
+      code: 'unsupported_format',
+      message: expect.stringContaining('not a WAV file') as string,
+    });
+    expect(heard).toEqual([]);
+  });
+
   it('plays recordings one after the other, never two at once, and without a gap', async () => {
     const { clock, input, heard } = await playing();
     const both = Promise.all([input.play([recording(30, 1)]), input.play([recording(20, 2)])]);
@@ -179,7 +198,7 @@ describe('BufferInput.play()', () => {
       'transcode: cannot convert opus',
       { data: new Uint8Array(9), metadata: { ...metadata, encoding: 'opus' } },
     ],
-    ['audio of no known format', 'BufferInput: play() takes chunks, the first with its', { data: new Uint8Array(9) }],
+    ['audio of no known format', 'BufferInput: play() takes the bytes of a WAV file, or', { data: new Uint8Array(9) }],
   ] as const)('rejects %s', async (_, reason, chunk) => {
     const { input, heard } = await playing();
     await expect(input.play([chunk])).rejects.toMatchObject({

@@ -105,23 +105,26 @@ export class BufferInput extends Provider<BufferInputConfig> implements InputPro
    * Plays a recording as a microphone would deliver it: in the input's format, in frames of 20 ms, in real time.
    * Recordings follow one another. What is pushed meanwhile comes between two frames.
    *
-   * A WAV file is a chunk whose metadata has the `container` `wav`; its header takes precedence over the rest.
-   *
-   * @param audio$ - The first chunk needs metadata. At most an hour may wait to be played.
+   * @param audio$ - The bytes of a WAV file, or chunks, the first with metadata: a WAV file's has the `container` `wav`, and
+   * its header takes precedence over the rest. At most an hour may wait to be played.
    * @param options - `signal` ends this recording: it rejects with `aborted`.
    * @returns Resolves when the last frame has sounded, or at `stop()`, `end()` or `dispose()`: then the rest is dropped.
    * @throws VoiceError `not_ready` before `initialize()`, `unsupported_format` for audio that cannot be converted,
    * `overflow` beyond the hour; an error of the source as it is, or wrapped as `internal`.
    */
   async play(
-    audio$: ObservableInput<AudioChunk>,
+    audio$: Uint8Array<ArrayBuffer> | ObservableInput<AudioChunk>,
     { signal }: { readonly signal?: AbortSignal | undefined } = {},
   ): Promise<void> {
     this.assertReady('play');
     const cut$ = this.#cut$;
-    const { asCaptured } = await new OnDemand(this.name, () => import('./as-captured.ts')).load();
+    const { asCaptured, wavFile } = await new OnDemand(this.name, () => import('./as-captured.ts')).load();
     const { scheduler = asyncScheduler } = this.config;
-    const frame$ = defer(() => fromInput(audio$)).pipe(asCaptured(this.#metadata, scheduler), takeUntil(cut$));
+    const chunk$ = ArrayBuffer.isView(audio$) ? [wavFile(audio$, this.#metadata)] : audio$;
+    const frame$ = defer(() => fromInput<AudioChunk>(chunk$)).pipe(
+      asCaptured(this.#metadata, scheduler),
+      takeUntil(cut$),
+    );
     const played$ = this.#lock.hold(frame$).pipe(
       tap(({ data }) => this.#deliver(data)),
       ignoreElements(),
