@@ -12,6 +12,12 @@ if (refused.length > 0) {
   console.error(refused.join('\n'));
   process.exit(1);
 }
+// Groq has withdrawn the default model: who copies an example without another one gets a 404.
+const modelless = fences.filter(({ code }) => /new (NuLLM|GroqLLM)\(\{(?![^}]*\bmodel\b)/.test(code));
+if (modelless.length > 0) {
+  console.error(modelless.map(({ file }) => `${file}: name a model that Groq still serves`).join('\n'));
+  process.exit(1);
+}
 const origins = new Map(fences.map(({ module, file }) => [module, file]));
 const config = {
   extends: '../tsconfig.json',

@@ -220,7 +220,7 @@ class Answer {
     });
   }
 
-  /** Looked up anew for each request. */
+  /** Looked up for each request. */
   #agent(): ActiveAgent {
     return withAnswer(this.#context.generation.agent(), this.#candidate.answer);
   }

@@ -22,7 +22,7 @@ export interface ConversationPorts {
   readonly transcripts$: Observable<TranscriptionResult>;
   readonly speech$: Observable<SpeechEvent>;
   /** The connection to speech-to-text: the user's turn waits while it is down. Default: always connected. */
-  readonly connection$?: Observable<ConnectionEvent>;
+  readonly connection$?: Observable<ConnectionEvent> | undefined;
   /** The state of the microphone: while it is lost or muted, nobody is heard. Default: it always works. */
   readonly device$?: Observable<DeviceEvent>;
   readonly commands$: Observable<Command>;

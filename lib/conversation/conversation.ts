@@ -146,7 +146,7 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
 
 /**
  * The application's commands, and interruptions through their handles. A handle that is still open when the
- * conversation is gone settles then: whoever awaits it must not wait for ever.
+ * conversation is gone settles then: whoever awaits it must not hang.
  */
 export function withTickets(): OperatorFunction<Command, Command | TicketInterrupt> {
   return mergeMap((command) => {

@@ -15,7 +15,7 @@ export interface NodeOutput {
 const frameMs = 20;
 /** How long silence goes on within one sound, in milliseconds. */
 const pauseMs = 200;
-/** How often to look for another node, in milliseconds: a device that has failed is opened anew. */
+/** How often to look for another node, in milliseconds: a device that has failed is opened again. */
 const lookMs = 50;
 
 /** Whether an output plays through a node. */

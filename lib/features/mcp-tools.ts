@@ -61,7 +61,7 @@ export interface McpToolsOptions {
   readonly signal?: AbortSignal;
 }
 
-/** More pages than any server has: a limit for servers that repeat a page for ever. */
+/** More pages than any server has: a limit for servers that repeat a page endlessly. */
 const maxPages = 100;
 /** What model services accept as a tool's name. */
 const longestName = 64;

@@ -66,7 +66,7 @@ const maxResult = 2_000;
  *
  * declare const others: AnyProvider[];
  *
- * const llm = new NuLLM({ proxyUrl: '/nu' });
+ * const llm = new NuLLM({ proxyUrl: '/voice/groq', model: 'openai/gpt-oss-20b' });
  * const pipeline = new Pipeline({ providers: [...others, llm] });
  * summarize(pipeline.history, { llm, maxTurns: 20 }).subscribe();
  * ```

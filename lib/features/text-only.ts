@@ -16,7 +16,7 @@ const bytesPerMs = 16;
  * ```ts
  * import { NuLLM, Pipeline, TextInput, TextOutput } from 'rxvoice';
  *
- * const chat = new Pipeline({ providers: [new TextInput(), new NuLLM({ proxyUrl: '/nu' }), new TextOutput()] });
+ * const chat = new Pipeline({ providers: [new TextInput(), new NuLLM({ proxyUrl: '/voice/groq', model: 'openai/gpt-oss-20b' }), new TextOutput()] });
  * chat.on('llm.token', ({ delta }) => document.body.append(delta));
  * await chat.start();
  * chat.send('Hello!');

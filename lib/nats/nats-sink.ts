@@ -57,7 +57,7 @@ const maxCommandBytes = 64 * 1024;
  * publish(pipeline, sink);
  * ```
  *
- * @param connection - Yours: it should reconnect for ever, and is not closed here.
+ * @param connection - Yours: it should never stop reconnecting, and is not closed here.
  * @throws VoiceError `configuration` when an option cannot work.
  */
 export function natsSink(

@@ -31,15 +31,14 @@ interface Starting {
  *
  * @example
  * ```ts
- * import { BufferInput, AlphaFlux, NuLLM, AlphaTTS, NullOutput, Pipeline } from 'rxvoice';
+ * import { AlphaFlux, AlphaTTS, NuLLM, Pipeline } from 'rxvoice';
  *
+ * // In a page: the microphone and the speaker are there by default.
  * const pipeline = new Pipeline({
  *   providers: [
- *     new BufferInput({ sampleRate: 16000 }),
- *     new AlphaFlux({ proxyUrl: '/alpha', options: { eagerEotThreshold: 0.5 } }),
- *     new NuLLM({ proxyUrl: '/nu' }),
- *     new AlphaTTS({ proxyUrl: '/alpha' }),
- *     new NullOutput(),
+ *     new AlphaFlux({ proxyUrl: '/voice/deepgram', options: { eagerEotThreshold: 0.5 } }),
+ *     new NuLLM({ proxyUrl: '/voice/groq', model: 'openai/gpt-oss-20b' }),
+ *     new AlphaTTS({ proxyUrl: '/voice/deepgram' }),
  *   ],
  *   systemPrompt: 'You are a concise voice assistant.',
  * });

@@ -29,9 +29,9 @@ export type Backups<P> = readonly P[] | readonly [...P[], FallbackOptions];
  * import { AlphaTTS, CompatibleLLM, fallback, GammaTTS, NuLLM } from 'rxvoice';
  *
  * const own = new CompatibleLLM({ endpoint: 'https://llm.example.com/v1', model: 'our-own' });
- * const llm = fallback(new NuLLM({ proxyUrl: '/nu' }), own);
- * const voice = new GammaTTS({ proxyUrl: '/gamma', voiceId: 'a-voice' });
- * const tts = fallback(new AlphaTTS({ proxyUrl: '/alpha' }), voice, { firstAudioMs: 1_500 });
+ * const llm = fallback(new NuLLM({ proxyUrl: '/voice/groq', model: 'openai/gpt-oss-20b' }), own);
+ * const voice = new GammaTTS({ proxyUrl: '/voice/elevenlabs', voiceId: 'a-voice' });
+ * const tts = fallback(new AlphaTTS({ proxyUrl: '/voice/deepgram' }), voice, { firstAudioMs: 1_500 });
  * ```
  *
  * @throws VoiceError `configuration` when these are not providers, or have none of these roles in common.

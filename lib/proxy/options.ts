@@ -3,9 +3,9 @@ import type { ProxyEnvironment, ProxyTarget } from './proxy-target.ts';
 
 /** Settings of a proxy. */
 export interface ProxyOptions {
-  /** Whom it serves, by mount: `{ deepgram, groq }`. One whose variables are not set is not mounted. */
+  /** The services to forward to, by mount: `{ deepgram, groq }`. One whose variables are not set is not mounted. */
   readonly targets: Readonly<Record<string, ProxyTarget>>;
-  /** Where the credentials are, read anew for each request. Default: `process.env`. */
+  /** Where the credentials are, read for each request. Default: `process.env`. */
   readonly environment?: ProxyEnvironment;
   /** Path before the mounts, such as `/api/voice`. Default: none. */
   readonly prefix?: string;
@@ -13,10 +13,10 @@ export interface ProxyOptions {
   readonly bases?: Readonly<Record<string, string>>;
   /** Origins whose pages it serves, such as `https://app.example.com`. Default: those of its own port on this machine. */
   readonly origins?: readonly string[];
-  /** Whether requests must come from a page: programs do not say that they do. Default: true. */
+  /** Whether requests must come from a page: programs send no `Origin` header. Default: true. */
   readonly requiresOrigin?: boolean;
   /**
-   * Who a user is: a name that their limits go by, or `true` for somebody whose address they go by. `false`, nothing, or
+   * Who a user is: a name that limits are counted by, or `true` to count them by address. `false`, nothing, or
    * an error is a 401. It gets the request without its body; a socket's as the GET that it begins with. Default: everybody
    * who can reach the proxy.
    */

@@ -26,7 +26,7 @@ export interface RequestCall {
   ended(status: number | 'broken off', failure?: Refusal): void;
 }
 
-/** A timer that begins anew with every sign of life. */
+/** A timer that restarts with every sign of life. */
 interface Watch {
   refresh(): void;
   stop(): void;

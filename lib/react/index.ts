@@ -76,9 +76,9 @@ export function useObservable<T, I = undefined>(stream$: Observable<T>, initial?
  *   const { state, error, start, stop } = usePipeline(() => ({
  *     providers: [
  *       new MicrophoneInput(),
- *       new AlphaFlux({ proxyUrl: '/voice/alpha' }),
- *       new NuLLM({ proxyUrl: '/voice/nu' }),
- *       new AlphaTTS({ proxyUrl: '/voice/alpha' }),
+ *       new AlphaFlux({ proxyUrl: '/voice/deepgram' }),
+ *       new NuLLM({ proxyUrl: '/voice/groq', model: 'openai/gpt-oss-20b' }),
+ *       new AlphaTTS({ proxyUrl: '/voice/deepgram' }),
  *       new BrowserAudioOutput(),
  *     ],
  *   }));

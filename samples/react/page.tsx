@@ -22,7 +22,7 @@ const options = (): PipelineOptions => ({
   providers: [
     isSandbox ? new BufferInput({ sampleRate: 16_000 }) : new MicrophoneInput(),
     new AlphaFlux({ proxyUrl: '/voice/alpha' }),
-    new NuLLM({ proxyUrl: '/voice/nu' }),
+    new NuLLM({ proxyUrl: '/voice/nu', model: 'openai/gpt-oss-20b' }),
     new AlphaTTS({ proxyUrl: '/voice/alpha' }),
     new BrowserAudioOutput(),
   ],
