@@ -84,7 +84,7 @@ export type {
 } from './text/text-transform.ts';
 export { countWords, foldText } from './text/words.ts';
 
-export type { Agent, AgentPorts } from './conversation/agent-answer.ts';
+export type { Agent, AgentPorts } from './conversation/agent/agent-answer.ts';
 export { agentConversation, type AgentConversationOptions } from './conversation/agent-conversation.ts';
 export {
   bargeIn,
@@ -92,7 +92,7 @@ export {
   type BargeInSign,
   type BargeInStage,
   type BargeInThresholds,
-} from './conversation/barge-in.ts';
+} from './conversation/barge-in/barge-in.ts';
 export type { Command, SayOptions, SendOptions, SpeechHandle, SpeechOutcome } from './conversation/commands.ts';
 export type {
   AgentProfile,
@@ -122,7 +122,7 @@ export type {
   Scorer,
   TurnEndedBy,
   TurnScore,
-} from './conversation/endpointing.ts';
+} from './conversation/turn-taking/endpointing.ts';
 export { eventStreams, type EventStream, type StreamEvent } from './conversation/event-streams.ts';
 export type {
   AgentState,
@@ -136,7 +136,7 @@ export type {
   VoiceEventMap,
   VoiceEventType,
 } from './conversation/events.ts';
-export { handoff, type HandoffOptions } from './conversation/handoff.ts';
+export { handoff, type HandoffOptions } from './conversation/answer/handoff.ts';
 export {
   History,
   type HistoryChange,
@@ -146,7 +146,7 @@ export {
   type Spoken,
   type ToolOutcome,
 } from './conversation/history.ts';
-export { afterGreeting, unlessToolsRun } from './conversation/listening.ts';
+export { afterGreeting, unlessToolsRun } from './conversation/turn-taking/listening.ts';
 export type { ServiceUsage, TurnMetrics } from './conversation/measurements.ts';
 export { conversation } from './conversation/model-conversation.ts';
 export type {
@@ -156,8 +156,8 @@ export type {
   TurnRulesOptions,
   TurnTakingOptions,
   UserSignal,
-} from './conversation/turn-rules.ts';
-export { turnTaking } from './conversation/turn-taking.ts';
+} from './conversation/turn-taking/turn-rules.ts';
+export { turnTaking } from './conversation/turn-taking/turn-taking.ts';
 
 export type { PipelineControls } from './pipeline/pipeline-controls.ts';
 export type { PipelineEvents } from './pipeline/pipeline-events.ts';

@@ -41,12 +41,12 @@ export const marks = {
  */
 export const hooks = [
   {
-    file: 'lib/conversation/input-guards.ts',
+    file: 'lib/conversation/answer/input-guards.ts',
     chunk: 'dist/conversation/model-conversation.js',
     why: 'guards judge a turn before onUserTurn and the model see it',
   },
   {
-    file: 'lib/conversation/captions.ts',
+    file: 'lib/conversation/answer/captions.ts',
     chunk: 'dist/conversation/captions.js',
     why: 'the words of captions$, on the clock of the playback',
   },

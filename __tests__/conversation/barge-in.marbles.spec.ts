@@ -1,5 +1,10 @@
 import { TestScheduler } from 'rxjs/testing';
-import { bargeIn, type BargeInRules, type BargeInSign, type BargeInStage } from '../../lib/conversation/barge-in.ts';
+import {
+  bargeIn,
+  type BargeInRules,
+  type BargeInSign,
+  type BargeInStage,
+} from '../../lib/conversation/barge-in/barge-in.ts';
 
 const signs: Record<string, BargeInSign> = {
   s: { type: 'voice-started' },

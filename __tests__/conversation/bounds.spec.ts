@@ -12,7 +12,7 @@ import {
   type ObservableInput,
 } from 'rxjs';
 import type { AudioChunk, AudioMetadata, LLMEvent, PlaybackEvent, SpokenWord, Tool } from 'rxvoice';
-import { Script } from '../../lib/conversation/script.ts';
+import { Script } from '../../lib/conversation/answer/script.ts';
 import { user, voiceTest, type FakeTTS } from 'rxvoice/testing';
 import { ofType } from '../pipeline/support/timeline.ts';
 

@@ -7,9 +7,9 @@
  */
 import fc from 'fast-check';
 import { scorer, silence } from 'rxvoice/endpointing';
-import { afterGreeting, unlessToolsRun } from '../../lib/conversation/listening.ts';
-import { rulesOf, type Rules } from '../../lib/conversation/rules.ts';
-import { turnRules, unknownStt } from '../../lib/conversation/turn-rules.ts';
+import { afterGreeting, unlessToolsRun } from '../../lib/conversation/turn-taking/listening.ts';
+import { rulesOf, type Rules } from '../../lib/conversation/fold/rules.ts';
+import { turnRules, unknownStt } from '../../lib/conversation/turn-taking/turn-rules.ts';
 import { begin, goOn, keyOf, move, moves, unrest, type Move, type World } from './support/model.ts';
 
 const rules = rulesOf({ bargeIn: { whileUninterruptible: 'discard' } }, { ...unknownStt, reportsSpeechEnd: true });

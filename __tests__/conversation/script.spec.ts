@@ -1,4 +1,4 @@
-import { Script } from '../../lib/conversation/script.ts';
+import { Script } from '../../lib/conversation/answer/script.ts';
 
 const format = { encoding: 'mulaw', sampleRate: 1_000, channels: 1 } as const;
 const msPerCharacter = 25;

@@ -1,8 +1,8 @@
 import { map } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { FakeSTT } from 'rxvoice/testing';
-import type { TurnDecision, TurnTakingOptions, UserSignal } from '../../lib/conversation/turn-rules.ts';
-import { turnTaking } from '../../lib/conversation/turn-taking.ts';
+import type { TurnDecision, TurnTakingOptions, UserSignal } from '../../lib/conversation/turn-taking/turn-rules.ts';
+import { turnTaking } from '../../lib/conversation/turn-taking/turn-taking.ts';
 
 const transcript = (text: string, kind: 'interim' | 'final' | 'preflight'): UserSignal => ({
   type: 'transcript',

@@ -5,9 +5,9 @@
 import { BehaviorSubject } from 'rxjs';
 import type { Message, UserTurn, UserTurnVerdict } from 'rxvoice';
 import { application, user, voiceTest, type VoiceTestOptions, type VoiceTestResult } from 'rxvoice/testing';
-import { callHook } from '../../lib/conversation/call-hook.ts';
-import type { HookInput } from '../../lib/conversation/inputs.ts';
-import { startState, type ConversationState } from '../../lib/conversation/state.ts';
+import { callHook } from '../../lib/conversation/answer/call-hook.ts';
+import type { HookInput } from '../../lib/conversation/fold/inputs.ts';
+import { startState, type ConversationState } from '../../lib/conversation/fold/state.ts';
 import { ofType, timeline } from '../pipeline/support/timeline.ts';
 
 const never = (): Promise<undefined> => new Promise(() => undefined);

@@ -3,7 +3,7 @@
  * short their own pause is, and a turn lasts at least 300 ms of silence.
  */
 import { AlphaFlux, AlphaSTT, EpsilonSTT, fallback, GammaSTT, KappaSTT, type STTProvider } from 'rxvoice';
-import { turnRules } from '../../lib/conversation/turn-rules.ts';
+import { turnRules } from '../../lib/conversation/turn-taking/turn-rules.ts';
 
 const auth = { apiKey: 'key' };
 

@@ -1,7 +1,7 @@
 import { VirtualTimeScheduler, type SchedulerAction, type Subscription } from 'rxjs';
 // What a pipeline loads when it is first needed is loaded beforehand: this clock does not wait for a file to be read.
 import '@cfworker/json-schema';
-import '../../lib/conversation/captions.ts';
+import '../../lib/conversation/answer/captions.ts';
 import '../../lib/playback/audio-levels.ts';
 
 /** The longest wait of a runtime's timers, in milliseconds (25 days); they take a longer one for none. */

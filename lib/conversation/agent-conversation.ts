@@ -1,12 +1,12 @@
 import { asyncScheduler, mergeMap, type Observable } from 'rxjs';
 import type { Phrases } from '../text/phrases.ts';
-import { agentAnswerer, agentCommand, type AgentPorts } from './agent-answer.ts';
-import { agentHandlers } from './agent-turns.ts';
+import { agentAnswerer, agentCommand, type AgentPorts } from './agent/agent-answer.ts';
+import { agentHandlers } from './agent/agent-handlers.ts';
 import type { ConversationOptions } from './conversation-options.ts';
 import { converse, withTickets } from './conversation.ts';
 import type { VoiceEvent } from './events.ts';
-import { rulesOf, type Rules } from './rules.ts';
-import { unknownStt, type SttFacts } from './turn-rules.ts';
+import { rulesOf, type Rules } from './fold/rules.ts';
+import { unknownStt, type SttFacts } from './turn-taking/turn-rules.ts';
 
 /** An agent's service reports the end of each voice. */
 const facts: SttFacts = { ...unknownStt, reportsSpeechEnd: true };

@@ -1,10 +1,10 @@
 import type { Observable, SchedulerLike } from 'rxjs';
 import type { Emit } from './event-bus.ts';
 import type { History } from './history.ts';
-import type { Effect, Input } from './inputs.ts';
+import type { Effect, Input } from './fold/inputs.ts';
 import type { Validate } from './malformed.ts';
-import type { SpeechContext } from './speech.ts';
-import type { Candidate, ConversationState, Say } from './state.ts';
+import type { SpeechContext } from './answer/speech.ts';
+import type { Candidate, ConversationState, Say } from './fold/state.ts';
 
 /** Shared by a conversation and its answerer. */
 export interface Shared {

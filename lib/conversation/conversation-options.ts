@@ -3,11 +3,11 @@ import type { GenerateOptions } from '../core/messages.ts';
 import type { LLMProvider, TranscriptionResult, TTSProvider } from '../core/roles.ts';
 import type { Tool } from '../core/tools.ts';
 import type { TextTransform } from '../text/text-transform.ts';
-import type { BargeInThresholds } from './barge-in.ts';
+import type { BargeInThresholds } from './barge-in/barge-in.ts';
 import type { AgentState, UserState, VoiceEvent } from './events.ts';
 import type { History } from './history.ts';
-import type { Endpointing } from './endpointing.ts';
-import type { TurnTakingOptions } from './turn-rules.ts';
+import type { Endpointing } from './turn-taking/endpointing.ts';
+import type { TurnTakingOptions } from './turn-taking/turn-rules.ts';
 
 /** Phrases, or a change to a language's own: `(own) => [...own, 'basta']`. Case, accents and marks do not matter. */
 export type PhraseList = readonly string[] | ((own: readonly string[]) => readonly string[]);

@@ -11,7 +11,7 @@ import type {
   VoiceActivity,
 } from '../core/roles.ts';
 import type { Phrases } from '../text/phrases.ts';
-import type { captions } from './captions.ts';
+import type { captions } from './answer/captions.ts';
 import type { Command } from './commands.ts';
 
 /** @internal Publishes what is heard, word by word. */

@@ -21,9 +21,9 @@ import { firstWhere } from '../stream/first-where.ts';
 import { eachEffect, fold, type Machine } from '../stream/fold.ts';
 import { merge } from '../stream/merge.ts';
 import { select } from '../stream/select.ts';
-import type { AgentHandlers } from './agent-turns.ts';
+import type { AgentHandlers } from './agent/agent-handlers.ts';
 import type { Answerer, Shared } from './answerer.ts';
-import { isSuspected } from './barge-in.ts';
+import { isSuspected } from './barge-in/barge-in.ts';
 import { notHeard, SpeechTicket, type Command } from './commands.ts';
 import type { ConversationSettings } from './conversation-options.ts';
 import type { ConversationPorts } from './conversation-ports.ts';
@@ -31,14 +31,22 @@ import { enact, publishHistory, reportError, type World } from './enact.ts';
 import { createEventBus, type EventBus } from './event-bus.ts';
 import type { VoiceEvent } from './events.ts';
 import type { History } from './history.ts';
-import type { Effect, Input, TicketInterrupt } from './inputs.ts';
+import type { Effect, Input, TicketInterrupt } from './fold/inputs.ts';
 import { validator, type Validate } from './malformed.ts';
-import { reduce } from './reduce.ts';
-import type { Rules } from './rules.ts';
-import { scores, type ScoreQuestion } from './score.ts';
-import { unknownPace } from './script.ts';
-import { Soundings } from './sounding.ts';
-import { candidateOf, change, sameCandidate, startState, wakeAt, type ConversationState, type Say } from './state.ts';
+import { reduce } from './fold/reduce.ts';
+import type { Rules } from './fold/rules.ts';
+import { scores, type ScoreQuestion } from './turn-taking/score.ts';
+import { unknownPace } from './answer/script.ts';
+import { Soundings } from './answer/sounding.ts';
+import {
+  candidateOf,
+  change,
+  sameCandidate,
+  startState,
+  wakeAt,
+  type ConversationState,
+  type Say,
+} from './fold/state.ts';
 import { userSignals, type UserSignalsContext } from './user-signals.ts';
 
 /** The variable parts of a conversation: input and answerer. */

@@ -7,8 +7,8 @@ import type { Answerer } from './answerer.ts';
 import { SpeechTicket } from './commands.ts';
 import type { EventBus } from './event-bus.ts';
 import type { History, HistoryChange, HistoryFacts } from './history.ts';
-import type { Effect, Input } from './inputs.ts';
-import type { ScoreQuestion } from './score.ts';
+import type { Effect, Input } from './fold/inputs.ts';
+import type { ScoreQuestion } from './turn-taking/score.ts';
 
 /** The environment in which effects happen. */
 export interface World {

@@ -3,7 +3,7 @@ import type { FinishReason, TokenUsage, ToolCall } from '../core/messages.ts';
 import type { ProviderRole, TranscriptionResult } from '../core/roles.ts';
 import type { GuardReport } from '../text/text-transform.ts';
 import type { EndEventMap } from './end-events.ts';
-import type { TurnEndedBy } from './endpointing.ts';
+import type { TurnEndedBy } from './turn-taking/endpointing.ts';
 import type { HistoryItem } from './history.ts';
 import type { ServiceUsage, TurnMetrics } from './measurements.ts';
 

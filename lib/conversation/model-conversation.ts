@@ -2,23 +2,23 @@ import { asyncScheduler, filter, noop, Subject, switchMap, type Observable } fro
 import type { AudioChunk } from '../audio/types.ts';
 import { callSafely } from '../core/application-code.ts';
 import { firstWhere } from '../stream/first-where.ts';
-import { activeAgent, type ActiveAgent, type AnswerSources } from './active-agent.ts';
-import { answer, type AnswerContext } from './answer.ts';
+import { activeAgent, type ActiveAgent, type AnswerSources } from './answer/active-agent.ts';
+import { answer, type AnswerContext } from './answer/answer.ts';
 import type { Answerer, Shared } from './answerer.ts';
 import type { ConversationOptions, ConversationSettings } from './conversation-options.ts';
 import type { ConversationPorts } from './conversation-ports.ts';
 import { converse, withTickets } from './conversation.ts';
 import type { VoiceEvent } from './events.ts';
-import { handOver } from './handoff.ts';
-import type { Effect } from './inputs.ts';
-import { judgeTurn } from './input-guards.ts';
-import { rulesOf } from './rules.ts';
-import { synthesizeSay } from './say-text.ts';
-import { sayIt } from './say.ts';
-import { roleOf, type SpeechRequest } from './speech.ts';
-import type { Say } from './state.ts';
-import type { SttFacts } from './turn-rules.ts';
-import type { VoiceContext } from './voice.ts';
+import { handOver } from './answer/handoff.ts';
+import type { Effect } from './fold/inputs.ts';
+import { judgeTurn } from './answer/input-guards.ts';
+import { rulesOf } from './fold/rules.ts';
+import { synthesizeSay } from './answer/say-text.ts';
+import { sayIt } from './answer/say.ts';
+import { roleOf, type SpeechRequest } from './answer/speech.ts';
+import type { Say } from './fold/state.ts';
+import type { SttFacts } from './turn-taking/turn-rules.ts';
+import type { VoiceContext } from './answer/voice.ts';
 
 /**
  * A whole conversation as one function: streams in, events out. Subscribing starts it; it completes after the command

@@ -18,9 +18,9 @@ import type { TranscriptStage } from './conversation-options.ts';
 import type { ConversationPorts } from './conversation-ports.ts';
 import { reportError } from './enact.ts';
 import type { EventBus } from './event-bus.ts';
-import type { Input, SttPresence } from './inputs.ts';
+import type { Input, SttPresence } from './fold/inputs.ts';
 import { validator, type Validate } from './malformed.ts';
-import type { Soundings } from './sounding.ts';
+import type { Soundings } from './answer/sounding.ts';
 
 /** Longest result that is used, in characters: nobody says more at once. */
 const maxResultLength = 65_536;

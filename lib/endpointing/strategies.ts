@@ -1,4 +1,4 @@
-import type { EndOfTurn, EndpointingBounds, Scorer } from '../conversation/endpointing.ts';
+import type { EndOfTurn, EndpointingBounds, Scorer } from '../conversation/turn-taking/endpointing.ts';
 import { lagOf } from './stt-lag.ts';
 
 /**

@@ -18,7 +18,7 @@ import {
 import { messageOf } from '../core/errors.ts';
 import type { Tool, ToolContext } from '../core/tools.ts';
 import type { ToolOutcome } from '../conversation/history.ts';
-import { defaultTimeoutMs, failed, succeeded } from '../conversation/tool-runner.ts';
+import { defaultTimeoutMs, failed, succeeded } from '../conversation/answer/tool-runner.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import { lastOf } from '../stream/execute-tool.ts';
 import { patientTimer } from '../stream/patient-timer.ts';

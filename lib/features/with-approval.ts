@@ -9,7 +9,7 @@ import {
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
-import { defaultTimeoutMs } from '../conversation/tool-runner.ts';
+import { defaultTimeoutMs } from '../conversation/answer/tool-runner.ts';
 import type { Tool } from '../core/tools.ts';
 import { lastOf, toObservable } from '../stream/execute-tool.ts';
 import { patientTimer } from '../stream/patient-timer.ts';

@@ -179,7 +179,7 @@ function captionsWhile(
   isWanted$: Observable<boolean>,
   onError: (error: unknown) => void,
 ): Observable<Captions | undefined> {
-  const code = new OnDemand('Pipeline', () => import('../conversation/captions.ts'));
+  const code = new OnDemand('Pipeline', () => import('../conversation/answer/captions.ts'));
   const loaded$ = defer(() => code.load()).pipe(
     map((loaded) => loaded.captions),
     catchError((error: unknown) => {

@@ -6,17 +6,17 @@ import { EMPTY } from 'rxjs';
 import { SpeechTicket } from '../../../lib/conversation/commands.ts';
 import type { UserTurnVerdict } from '../../../lib/conversation/conversation-options.ts';
 import type { AgentState, VoiceEventType } from '../../../lib/conversation/events.ts';
-import type { Effect, Input } from '../../../lib/conversation/inputs.ts';
-import { reduce } from '../../../lib/conversation/reduce.ts';
-import type { Rules } from '../../../lib/conversation/rules.ts';
-import type { Sounding } from '../../../lib/conversation/sounding.ts';
+import type { Effect, Input } from '../../../lib/conversation/fold/inputs.ts';
+import { reduce } from '../../../lib/conversation/fold/reduce.ts';
+import type { Rules } from '../../../lib/conversation/fold/rules.ts';
+import type { Sounding } from '../../../lib/conversation/answer/sounding.ts';
 import {
   agentStateOf,
   candidateOf,
   startState,
   wakeAt,
   type ConversationState,
-} from '../../../lib/conversation/state.ts';
+} from '../../../lib/conversation/fold/state.ts';
 import { FakeSTT } from 'rxvoice/testing';
 
 /** How far what the agent says has come. */

@@ -1,6 +1,6 @@
 // Slow: audio at the speed of sound, and faults that make it wait and try again.
 import { from, lastValueFrom, Subject, toArray } from 'rxjs';
-import { Script } from '../../../lib/conversation/script.ts';
+import { Script } from '../../../lib/conversation/answer/script.ts';
 import type { TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
 import { GammaTTS, type GammaTTSConfig, type GammaTTSFormat } from '../../../lib/providers/tts/gamma-tts.ts';
 import { startSandbox, type Sandbox } from '../../../samples/sandbox/index.ts';
