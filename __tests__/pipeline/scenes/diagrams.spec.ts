@@ -109,7 +109,7 @@ const scripts: Readonly<Record<string, readonly [script: string, options?: Scene
     { endpointing: scorer(textScorer('en'), { dynamic: true }) },
   ],
   longest: [
-    `model: I see.
+    `model: I see what you mean.
      model: It goes on.
      0.00 user: this goes on and on and on`,
     { endpointing: { maxTurnMs: 1_500 } },

@@ -15,6 +15,7 @@ import { chain, type ConversationStep } from '../fold/conversation-step.ts';
 import type { IgnoreReason, VoiceEventEnvelope } from '../events.ts';
 import { publishInterim } from '../turn-taking/interim.ts';
 import { emit, type Effect, type HeardSignal } from '../fold/inputs.ts';
+import { beyond } from '../turn-taking/late-words.ts';
 import { answerTime, overhear } from './overheard.ts';
 import type { Rules } from '../fold/rules.ts';
 import { change, isGreeting, keepsTools, speechEnvelope, statusOf, type ConversationState } from '../fold/state.ts';
@@ -33,15 +34,16 @@ export function hearWhileBusy(
   at: number,
   rules: Rules,
 ): ConversationStep {
-  const isNod = isEncouragement(state, signal, at, rules);
+  const own = withoutRepeats(state, signal, at);
+  const isNod = isEncouragement(state, own, at, rules);
   if (!isInterruptible(state, rules)) {
     const reason = isNod && rules.whileUninterruptible === 'queue' ? 'backchannel' : 'uninterruptible';
-    return ignore(state, signal, rules.bargeIn === false ? 'disabled' : reason, at);
+    return ignore(state, own, rules.bargeIn === false ? 'disabled' : reason, at);
   }
   if (isNod) {
-    return chain(dismiss(state, isComplete(signal), at, rules), (after) => ignore(after, signal, 'backchannel', at));
+    return chain(dismiss(state, isComplete(signal), at, rules), (after) => ignore(after, own, 'backchannel', at));
   }
-  const sign = toSign(signal, rules);
+  const sign = toSign(own, rules);
   const [bargeIn, ...stages] = sign ? takeSign(state.bargeIn, sign, at, () => rulesFor(state, rules)) : [state.bargeIn];
   const isCut = stages.includes('confirmed');
   const entered = enterStages(
@@ -49,9 +51,16 @@ export function hearWhileBusy(
     bargeIn,
     stages,
     at,
-    isCut ? { signal, isStopCommand: isStopCommand(state, signal, at, rules) } : undefined,
+    isCut ? { signal, isStopCommand: isStopCommand(state, own, at, rules) } : undefined,
   );
-  return isCut ? entered : chain(entered, (after) => ignore(after, signal, 'too-short', at));
+  return isCut ? entered : chain(entered, (after) => ignore(after, own, 'too-short', at));
+}
+
+/** What a result adds to the words that are being answered: these alone can interrupt. */
+function withoutRepeats({ turnTaking: { late } }: ConversationState, signal: HeardSignal, at: number): HeardSignal {
+  if (!late || signal.type !== 'transcript') return signal;
+  const { text } = beyond(late, signal.result, at);
+  return { ...signal, result: { ...signal.result, text } };
 }
 
 /**

@@ -24,9 +24,11 @@ import { wakeQuiet, watchQuiet } from './quiet.ts';
 import type { Rules } from './rules.ts';
 import { adoptTurnTaking, changeSettings, followLanguage, learnPhrases, phrasesToLearn } from './settings.ts';
 import { agentStateOf, change, keepsTools, statusOf, type Commit, type ConversationState, type Say } from './state.ts';
+import { isRepeat } from '../turn-taking/late-words.ts';
 import { patienceMs, turnRulesNow, waitAnew } from '../turn-taking/stt-presence.ts';
-import type { ScoreSignal, TurnDecision, UserSignal } from '../turn-taking/turn-rules.ts';
+import { voiceLastsMs, type ScoreSignal, type TurnDecision, type UserSignal } from '../turn-taking/turn-rules.ts';
 import { takeTurn } from '../turn-taking/turn-taking.ts';
+import { noteVoice } from '../turn-taking/voice-outside-turn.ts';
 import { joinAnswer, joinsTools, listenDuringTools } from '../answer/tool-words.ts';
 import { answerCandidate, takeVerdict, unprepare, wakeHook } from '../answer/user-turn-hook.ts';
 import {
@@ -52,12 +54,6 @@ type Handlers = {
     rules: Rules,
   ) => ConversationStep;
 };
-
-/**
- * Longest voice without words that a detector can report, in milliseconds: without an end by then, its input has
- * stopped.
- */
-const longestVoiceMs = 30_000;
 
 /** The handler of each input. */
 const handlers: Handlers = {
@@ -267,13 +263,19 @@ function hear(before: ConversationState, signal: HeardSignal, at: number, rules:
 }
 
 function hearUser(before: ConversationState, signal: HeardSignal, at: number, rules: Rules): ConversationStep {
-  const { detectsVoice, isManual: isPushToTalk } = rules.turnTaking;
+  const { detectsVoice, voiceEnds, isManual: isPushToTalk } = rules.turnTaking;
   if (isSuperseded(before, signal, at)) return [before];
-  const waitMs = detectsVoice && signal.type === 'speech' ? longestVoiceMs : patienceMs(before, rules);
+  // The words that are being answered, final at last: nobody interrupts with those.
+  const isBusy = statusOf(before) !== 'free' && !isPushToTalk;
+  if (isBusy && signal.type === 'transcript' && isRepeat(before.turnTaking.late, signal.result, at)) {
+    return takeTurns(before, signal, at, rules);
+  }
+  const sttTimeoutMs = patienceMs(before, rules);
+  const voiceUntil = at + voiceLastsMs({ detectsVoice, sttTimeoutMs });
   const user =
     detectsVoice && signal.type === 'transcript'
-      ? stillSpeaking(before.user, signal, at)
-      : userAfter(before.user, signal, at + waitMs);
+      ? stillSpeaking(before.user, signal, voiceUntil)
+      : userAfter(before.user, signal, signal.type === 'speech' ? voiceUntil : at + sttTimeoutMs);
   // The end of a voice belongs to what was superseded; anything else is new.
   const isNew = signal.type === 'transcript' || signal.event === 'started';
   const isUnclear = before.isUnclear && !(signal.type === 'transcript' && signal.result.text.trim());
@@ -286,7 +288,10 @@ function hearUser(before: ConversationState, signal: HeardSignal, at: number, ru
   if (joinsTools(state, signal, at, rules)) {
     return chain(listenDuringTools(state, signal, at, rules), (after) => takeTurns(after, signal, at, rules));
   }
-  return chain(hearWhileBusy(state, signal, at, rules), (after) => dropWords(after, signal, at, rules));
+  const turnTaking = voiceEnds ? noteVoice(state.turnTaking, signal, at, voiceUntil) : state.turnTaking;
+  return chain(hearWhileBusy(change(state, { turnTaking }), signal, at, rules), (after) =>
+    dropWords(after, signal, at, rules),
+  );
 }
 
 /** A turn whose first words turn out not to belong to it waits for nothing more. */
@@ -306,9 +311,9 @@ function isKept(state: ConversationState, signal: HeardSignal, at: number, rules
 function stillSpeaking(
   user: ConversationState['user'],
   { result }: Extract<HeardSignal, { readonly type: 'transcript' }>,
-  at: number,
+  until: number,
 ): ConversationState['user'] {
-  return user.state === 'speaking' && hasWords(result.text) ? { ...user, until: at + longestVoiceMs } : user;
+  return user.state === 'speaking' && hasWords(result.text) ? { ...user, until } : user;
 }
 
 /** A voice without further signals counts as silent, whatever the service reports. */
@@ -327,10 +332,14 @@ function takeTurns(
   mergedSince?: number,
 ): ConversationStep {
   const [turnTaking, ...decisions] = takeTurn(state.turnTaking, signal, at, turnRulesNow(state, rules), mergedSince);
-  return decisions.reduce<ConversationStep>(
+  const taken = decisions.reduce<ConversationStep>(
     (step, decision) => chain(step, (after) => takeDecision(after, decision, at, rules)),
     [change(state, { turnTaking })],
   );
+  // The voice that cut the agent off has come to nothing: "stop" is then a message like any other.
+  return chain(taken, (after) => [
+    after.isCuttingIn && after.turnTaking.phase === 'idle' ? change(after, { isCuttingIn: false }) : after,
+  ]);
 }
 
 /** Ends what a handle stands for: the answer, or what has not been said yet. */

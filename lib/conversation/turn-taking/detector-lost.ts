@@ -28,5 +28,6 @@ export function withoutDetector(state: ConversationState, at: number, waitMs: nu
 /** Whether the current voice goes on is unknown until new words arrive. */
 export function withoutVoice(state: ConversationState): ConversationState {
   const { turnTaking } = state;
+  if (turnTaking.phase === 'idle') return change(state, { turnTaking: { ...turnTaking, voiceUntil: undefined } });
   return turnTaking.phase === 'hearing' ? change(state, { turnTaking: { ...turnTaking, voice: 'unknown' } }) : state;
 }

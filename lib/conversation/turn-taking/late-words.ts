@@ -43,6 +43,11 @@ export function beyond(
   return { text: withoutWords(text, late.text), late: again };
 }
 
+/** Whether a result has nothing but words that were committed before they were final. */
+export function isRepeat(late: LateWords | undefined, result: TranscriptionResult, at: number): boolean {
+  return late !== undefined && result.text.trim() !== '' && beyond(late, result, at).text === '';
+}
+
 function isSame(late: LateWords, utteranceId: string | undefined): boolean {
   return utteranceId !== undefined && late.utteranceId === utteranceId;
 }

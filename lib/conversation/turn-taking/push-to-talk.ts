@@ -1,5 +1,7 @@
 import type { Step } from '../../stream/fold.ts';
 import { joinWords } from '../../text/words.ts';
+import { beyond, lateWords, type LateWords } from './late-words.ts';
+import { nothingLearnt, type Learnt } from './learnt.ts';
 import type { TurnDecision, TurnRules, UserSignal } from './turn-rules.ts';
 
 /** A turn that the application begins and ends. */
@@ -22,25 +24,58 @@ export type PushToTalk =
       readonly until: number;
     };
 
-type PushToTalkStep = Step<{ readonly phase: 'idle' } | PushToTalk, TurnDecision>;
+type State = { readonly phase: 'idle' } | PushToTalk;
+interface Kept { readonly learnt?: Learnt | undefined; readonly late?: LateWords | undefined }
+type Signal = UserSignal | { readonly type: 'tick' };
 
 /** Until when push-to-talk waits. */
 export function openLimit(state: PushToTalk): number {
   return state.phase === 'open' ? state.limitAt : state.until;
 }
 
-/**
- * Handles a signal, or the end of a wait, while the application begins and ends the turns. Pure.
- *
- * @param unheardMs - How long to wait for words when nothing has been heard so far.
- */
+/** Handles a signal, or the end of a wait, while the application begins and ends the turns. Pure. */
 export function takePushToTalk(
-  state: { readonly phase: 'idle' } | PushToTalk,
-  signal: UserSignal | { readonly type: 'tick' },
+  state: State & Kept,
+  signal: Signal,
+  at: number,
+  rules: TurnRules,
+): Step<State & Kept, TurnDecision> {
+  const isTold = signal.type === 'speech' || (signal.type === 'transcript' && state.phase === 'open');
+  const learnt = isTold && !state.learnt?.isLive ? { ...nothingLearnt, ...state.learnt, isLive: true } : state.learnt;
+  const { lagMs = rules.sttLagMs, isLive = false } = learnt ?? {};
+  // A service that transcribes whole recordings is silent until asked; any other reports soon, or never.
+  const unheardMs = rules.canFinalize && !isLive ? rules.sttTimeoutMs : lagMs;
+  const [own, late] = withoutLate(state.late, signal, at);
+  const [next, ...decisions]: Step<State, TurnDecision> = own ? take(state, own, at, rules, unheardMs) : [state];
+  // The final of an earlier press may come in this one.
+  const isUnfinal = state.phase === 'committing' && decisions.some(({ type }) => type === 'timeout') && state.text;
+  const awaited = isUnfinal ? lateWords(late, { ...unnamed, text: state.text, at }) : late;
+  return learnt || awaited ? [{ ...next, learnt, late: awaited }, ...decisions] : [next, ...decisions];
+}
+
+const unnamed = { utteranceId: undefined, spokenUntil: undefined, isPause: false };
+
+/** The signal without words that an earlier press has committed; nothing, if it has no others. */
+function withoutLate(
+  late: LateWords | undefined,
+  signal: Signal,
+  at: number,
+): readonly [Signal | undefined, LateWords | undefined] {
+  if (!late || signal.type !== 'transcript') return [signal, late];
+  const { result } = signal;
+  const { text, late: rest } = beyond(late, result, at);
+  const own = text || !result.text.trim() ? { ...signal, result: { ...result, text } } : undefined;
+  return [own, result.utteranceComplete ? undefined : rest];
+}
+
+/** @param unheardMs - How long to wait for words when nothing has been heard so far. */
+function take(
+  state: State,
+  signal: Signal,
   at: number,
   rules: TurnRules,
   unheardMs: number,
-): PushToTalkStep {
+): Step<State, TurnDecision> {
   if (signal.type === 'begin') return [open(state, at, rules)];
   if (state.phase === 'idle') return [state];
   if (state.phase === 'open') {
@@ -68,11 +103,7 @@ export function takePushToTalk(
 }
 
 /** A key that is held repeats itself; one that is pressed again too soon goes on with what is still due. */
-function open(
-  state: { readonly phase: 'idle' } | PushToTalk,
-  at: number,
-  { bounds: { maxTurnMs = Infinity } }: TurnRules,
-): PushToTalk {
+function open(state: State, at: number, { bounds: { maxTurnMs = Infinity } }: TurnRules): PushToTalk {
   if (state.phase === 'open') return state;
   const { said, text } = state.phase === 'committing' ? state : { said: '', text: '' };
   return { phase: 'open', said, text, isDue: text !== '', limitAt: at + maxTurnMs };
@@ -88,14 +119,14 @@ function close(
   at: number,
   { canFinalize, sttTimeoutMs }: TurnRules,
   unheardMs: number,
-): PushToTalkStep {
+): Step<State, TurnDecision> {
   if (said && !isDue && !canFinalize) return [{ phase: 'idle' }, { type: 'commit', text: said, endedBy }];
   const waitMs = canFinalize && isDue ? sttTimeoutMs : Math.min(unheardMs, sttTimeoutMs);
   const closing: PushToTalk = { phase: 'committing', said, text, endedBy, until: at + waitMs };
   return canFinalize ? [closing, { type: 'finalize' }] : [closing];
 }
 
-function timedOut({ said, text }: PushToTalk): PushToTalkStep {
+function timedOut({ said, text }: PushToTalk): Step<State, TurnDecision> {
   const whole = joinWords(said, text);
   const timeout: TurnDecision = { type: 'timeout', text: whole };
   return whole

@@ -97,6 +97,17 @@ export interface TurnRules {
   readonly isBackchannel: (text: string) => boolean;
 }
 
+/**
+ * Longest voice without words that a detector can report, in milliseconds: without an end by then, its input has
+ * stopped.
+ */
+const longestVoiceMs = 30_000;
+
+/** How long a voice is believed in without further signs, in milliseconds: nobody will report its end later. */
+export function voiceLastsMs({ detectsVoice, sttTimeoutMs }: Pick<TurnRules, 'detectsVoice' | 'sttTimeoutMs'>): number {
+  return detectsVoice ? longestVoiceMs : sttTimeoutMs;
+}
+
 /** What is known of the speech-to-text service and of voice detection. */
 export interface SttFacts {
   /** The name of its provider. */

@@ -51,7 +51,12 @@ export type TurnTaking = (
   | Hearing
   /** The application begins and ends the turn. */
   | PushToTalk
-) & { readonly learnt?: Learnt | undefined; readonly late?: LateWords | undefined };
+) & {
+  readonly learnt?: Learnt | undefined;
+  readonly late?: LateWords | undefined;
+  /** Outside a turn: the user's voice is on, until its end is reported; at the latest until then. */
+  readonly voiceUntil?: number | undefined;
+};
 
 type TurnStep = Step<TurnTaking, TurnDecision>;
 
@@ -64,9 +69,11 @@ export function turnWaitsUntil(state: TurnTaking): number {
   return state.phase === 'hearing' ? Math.min(state.endsAt, state.speculatesAt, state.until) : openLimit(state);
 }
 
-/** The state after a turn was dropped: measurements are kept. */
-export function turnOver({ learnt }: TurnTaking, late?: LateWords): TurnTaking {
-  return learnt || late ? { phase: 'idle', learnt, late } : noTurn;
+/** The state after a turn was dropped: measurements are kept, and whether the user's voice is on. */
+export function turnOver(state: TurnTaking, late?: LateWords): TurnTaking {
+  const { learnt } = state;
+  const voiceUntil = state.phase === 'hearing' && state.voice === 'on' ? state.until : undefined;
+  return learnt || late || voiceUntil !== undefined ? { phase: 'idle', learnt, late, voiceUntil } : noTurn;
 }
 
 /**
@@ -85,7 +92,7 @@ export function takeTurn(
   if (signal.type === 'cancel') return [turnOver(state), { type: 'cancel' }];
   if (rules.isManual) {
     if (state.phase === 'hearing' || signal.type === 'score') return [state];
-    return pushToTalk(state, signal, at, rules);
+    return takePushToTalk(state, signal, at, rules);
   }
   if (state.phase !== 'idle' && state.phase !== 'hearing') return [state];
   const before = mergedSince === undefined ? state : learnFromMerge(state, signal, mergedSince, rules);
@@ -141,21 +148,6 @@ export function turnTaking(
   );
 }
 
-function pushToTalk(
-  state: Exclude<TurnTaking, HearingState>,
-  signal: UserSignal | { readonly type: 'tick' },
-  at: number,
-  rules: TurnRules,
-): TurnStep {
-  const isTold = signal.type === 'speech' || (signal.type === 'transcript' && state.phase === 'open');
-  const learnt = isTold && !state.learnt?.isLive ? { ...nothingLearnt, ...state.learnt, isLive: true } : state.learnt;
-  const { lagMs = rules.sttLagMs, isLive = false } = learnt ?? {};
-  // A service that transcribes whole recordings is silent until asked; any other reports soon, or never.
-  const unheardMs = rules.canFinalize && !isLive ? rules.sttTimeoutMs : lagMs;
-  const [next, ...decisions] = takePushToTalk(state, signal, at, rules, unheardMs);
-  return [learnt ? { ...next, learnt } : next, ...decisions];
-}
-
 /** The state while the service, or a strategy, ends the turns. */
 type HandsFree = Extract<TurnTaking, { readonly phase: 'idle' | 'hearing' }>;
 type HearingState = Extract<TurnTaking, { readonly phase: 'hearing' }>;
@@ -170,7 +162,9 @@ const unheard: Omit<Hearing, 'startedAt' | 'until'> = {
 function beginning(state: HandsFree, at: number, { sttTimeoutMs }: TurnRules): HearingState {
   const until = at + sttTimeoutMs;
   if (state.phase === 'hearing') return { ...state, until };
-  return { startedAt: at, until, learnt: state.learnt, late: state.late, ...unheard };
+  const { learnt, late, voiceUntil = -Infinity } = state;
+  const begun: HearingState = { startedAt: at, until, learnt, late, ...unheard };
+  return at < voiceUntil ? { ...begun, voice: 'on' } : begun;
 }
 
 function takeVoice(
@@ -180,7 +174,7 @@ function takeVoice(
   rules: TurnRules,
 ): TurnStep {
   // The end of a voice outside a turn, such as one whose final came first, starts none.
-  if (event === 'ended' && state.phase === 'idle') return [state];
+  if (event === 'ended' && state.phase === 'idle') return [turnOver(state, state.late)];
   const hearing = beginning(state, at, rules);
   if (event === 'ended') return takeSilence(hearing, since, isBrief, at, rules);
   const { said, text, voice, voiceSince, silentSince, speculation } = hearing;
@@ -204,7 +198,7 @@ function takeSilence(
   rules: TurnRules,
 ): TurnStep {
   const { said, text, silentSince, voiceSince, voice, spokenUntil } = hearing;
-  if (isBrief && !said && !text) return [turnOver(hearing)];
+  if (isBrief && !said && !text) return [turnOver({ ...hearing, voice: 'off' })];
   const isPause = voice === 'on' && silentSince !== undefined && voiceSince !== undefined && !rules.isBackchannel(text);
   const pauseMs = isPause ? voiceSince - silentSince : 0;
   // A sound too short for a voice does not break the silence.
@@ -265,7 +259,7 @@ function takeComplete(
   const said = joinWords(begun.said, text || begun.text);
   // If the service forced it while the user speaks, it does not end the turn.
   const goesOn = rules.trustsVoice && begun.voice === 'on';
-  if (!said && !goesOn) return [turnOver(state)];
+  if (!said && !goesOn) return [turnOver({ ...begun, voice: 'off' })];
   const { voice, silentSince } = begun;
   const hearing: HearingState = {
     ...begun,
