@@ -6,8 +6,21 @@
  * Slow: five hundred analyses, some of which take a second.
  */
 import { readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { check } from 'recheck';
 import ts from 'typescript';
+
+/** Recheck prefers a JVM where there is one, which takes half as long again as its own program. */
+function preferNative(): void {
+  const system = { darwin: 'macos', win32: 'windows' }[process.platform as string] ?? process.platform;
+  try {
+    createRequire(import.meta.url).resolve(`recheck-${system}-${process.arch}/package.json`);
+    process.env['RECHECK_BACKEND'] ??= 'native';
+  } catch {
+    // There is none for this platform.
+  }
+}
+preferNative();
 
 interface Expression {
   readonly where: string;
