@@ -47,7 +47,7 @@ export const hooks = [
   },
   {
     file: 'lib/conversation/answer/captions.ts',
-    chunk: 'dist/conversation/captions.js',
+    chunk: 'dist/conversation/answer/captions.js',
     why: 'the words of captions$, on the clock of the playback',
   },
 ];
