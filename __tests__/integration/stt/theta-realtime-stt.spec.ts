@@ -70,9 +70,9 @@ describe('ThetaRealtimeSTT: what is peculiar to it', () => {
     firstValueFrom(stt.transcripts$.pipe(filter((each) => each.utteranceComplete && each.text === text)));
   const refusal = (): string | undefined => sandbox.records('theta-realtime-stt')[0]?.refusal;
 
-  for (const model of ['gpt-realtime-whisper', 'gpt-live-transcribe']) {
+  for (const model of ['gpt-realtime-whisper', 'gpt-live-transcribe', 'gpt-live-transcribe-2026-10-15']) {
     it(`${model} hears while one speaks, and its utterances end by the silence that is found here`, async () => {
-      const { results, errors, log } = await live({ model });
+      const { results, errors, log } = await live({ model, delay: 'low' });
       const last = heard('good night');
       say('hello there', 'good night');
       await last;

@@ -143,10 +143,32 @@ describe('ThetaRealtimeSTT: address, credential and settings', () => {
     });
   });
 
+  for (const model of ['gpt-live-transcribe', 'gpt-live-transcribe-2026-10-15', 'openai/gpt-live-transcribe']) {
+    it(`${model} gets no voice detection, and what its family supports`, async () => {
+      const settings = await settingsOf({ model, delay: 'low', keywords: ['Flux'], language: 'de' });
+      expect(settings).toMatchObject({
+        audio: {
+          input: {
+            transcription: { model, delay: 'low', keywords: ['Flux'], languages: ['de'] },
+            turn_detection: null,
+          },
+        },
+      });
+    });
+  }
+
+  it('another name with the same beginning is another model', async () => {
+    expect(await settingsOf({ model: 'gpt-live-transcriber', language: 'de' })).toMatchObject({
+      audio: { input: { transcription: { language: 'de' }, turn_detection: { type: 'server_vad' } } },
+    });
+  });
+
   const wrong: readonly (readonly [ThetaRealtimeSTTConfig, string])[] = [
     [{}, 'apiKey'],
     [{ apiKey: 'k', turnDetection: { threshold: 2 } }, 'turnDetection.threshold'],
     [{ apiKey: 'k', model: 'gpt-realtime-whisper', prompt: 'x' }, 'prompt'],
+    [{ apiKey: 'k', model: 'gpt-realtime-whisper-2026-10-15', prompt: 'x' }, 'prompt'],
+    [{ apiKey: 'k', model: 'gpt-transcribe', delay: 'low' }, 'delay'],
     [{ apiKey: 'k', delay: 'low' }, 'delay'],
     [{ apiKey: 'k', keywords: ['x'] }, 'keywords'],
     [{ apiKey: 'k', language: '?' }, 'language'],

@@ -65,17 +65,19 @@ describe("the sandbox's Realtime transcription", () => {
     client.close();
   });
 
-  it('leaves the end to the client if configured to, and hears the live models while one speaks', async () => {
-    const client = await ready({ transcription: { model: 'gpt-realtime-whisper' }, turn_detection: null });
-    say(client, ['One two', 400]);
-    await client.until(({ delta }) => delta === ' two');
-    client.send(commit);
-    await completed(client);
-    expect(told(client).slice(2)).toEqual([
-      ...['delta:One', 'delta: two', 'committed', 'conversation.item.added', 'completed:One two'],
-    ]);
-    client.close();
-  });
+  for (const model of ['gpt-realtime-whisper', 'gpt-live-transcribe', 'gpt-live-transcribe-2026-10-15']) {
+    it(`leaves the end to the client if configured to, and hears ${model} while one speaks`, async () => {
+      const client = await ready({ transcription: { model, delay: 'low' }, turn_detection: null });
+      say(client, ['One two', 400]);
+      await client.until(({ delta }) => delta === ' two');
+      client.send(commit);
+      await completed(client);
+      expect(told(client).slice(2)).toEqual([
+        ...['delta:One', 'delta: two', 'committed', 'conversation.item.added', 'completed:One two'],
+      ]);
+      client.close();
+    });
+  }
 
   it('gives probabilities where they are asked for', async () => {
     const client = await ready(vad, { include: ['item.input_audio_transcription.logprobs'] });
@@ -115,6 +117,7 @@ describe("the sandbox's Realtime transcription", () => {
     ['a key of the beta', [update({}, { input_audio_format: 'pcm16' })], 'invalid_parameter'],
     ['16 kHz', [update({ format: { type: 'audio/pcm', rate: 16_000 } })], 'invalid_parameter'],
     ['an unknown model', [update({ transcription: { model: 'nova-3' } })], 'invalid_parameter'],
+    ['a snapshot of no model', [update({ transcription: { model: 'nova-3-2026-10-15' } })], 'invalid_parameter'],
     [
       'create_response',
       [update({ turn_detection: { type: 'server_vad', create_response: true } })],

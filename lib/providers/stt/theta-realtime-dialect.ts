@@ -81,10 +81,10 @@ export const thetaRealtimeDialect = (facts: ThetaRealtimeFacts): STTDialect<Thet
       { type: 'voice', is: 'ended', ms: without(endMs, config, ({ silenceDurationMs = 500 }) => silenceDurationMs) },
     ],
     'input_audio_buffer.committed': onCommitted,
-    [`${itemOf}.delta`]: onDelta,
-    [`${itemOf}.completed`]: (state, message, context) => finish(state, message['item_id'], message, context),
+    [`${itemOf}.delta`]: (state, message, context) => onDelta(state, message, context, facts),
+    [`${itemOf}.completed`]: (state, message, context) => finish(state, message['item_id'], message, context, facts),
     [`${itemOf}.failed`](state, { item_id: id, error }, context) {
-      const [next, ...effects] = finish(state, id, undefined, context);
+      const [next, ...effects] = finish(state, id, undefined, context, facts);
       const text = `the service cannot transcribe an utterance (${wireWord(asObject(error)?.['code'])})`;
       return [next, { type: 'warning', text }, ...effects];
     },
@@ -106,7 +106,7 @@ export const thetaRealtimeDialect = (facts: ThetaRealtimeFacts): STTDialect<Thet
   },
   hear(state, data, context) {
     const { config, format } = context;
-    if (detects(config) || config.turnDetection === null) return [state];
+    if (detects(config, facts) || config.turnDetection === null) return [state];
     const silenceMs = config.turnDetection?.silenceDurationMs ?? localSilenceMs;
     const [voice, hasEnded] = findEnd(state.voice, data, format, silenceMs);
     return hasEnded ? finalize({ ...state, voice }, context) : [{ ...state, voice }];
@@ -131,7 +131,7 @@ export const thetaRealtimeDialect = (facts: ThetaRealtimeFacts): STTDialect<Thet
   leave: (state, { sentMs }) => [{ ...state, isOver: false, commits: [...state.commits, sentMs] }],
   farewell: () => [JSON.stringify(commit)],
   isLast: (_message, { isOver, items }) => isOver && items.length === 0,
-  end: (state, context) => take(state, state.items.length, context),
+  end: (state, context) => take(state, state.items.length, context, facts),
 });
 
 function finalize(state: ThetaTalk, { sentMs }: Context): Step {
@@ -161,34 +161,45 @@ function onCommitted(state: ThetaTalk, { item_id: id }: WireObject): Step {
   return [isTimed ? next : { ...next, commits }];
 }
 
-function onDelta(state: ThetaTalk, { item_id: id, delta }: WireObject, { config }: Context): Step {
+function onDelta(
+  state: ThetaTalk,
+  { item_id: id, delta }: WireObject,
+  { config }: Context,
+  facts: ThetaRealtimeFacts,
+): Step {
   const next = withItem(state, id, ({ text }) => ({ text: text + (asString(delta) ?? '') }));
   const [first] = next.items;
   const text = first?.text.trim();
   if (!text || first?.id !== id) return [next];
-  const voice: readonly STTEffect[] = detects(config) ? [] : [{ type: 'voice', is: 'started' }];
+  const voice: readonly STTEffect[] = detects(config, facts) ? [] : [{ type: 'voice', is: 'started' }];
   return [next, ...voice, { type: 'result', kind: 'interim', text }];
 }
 
 /** Finishes an utterance: emits all that are ready, in spoken order. */
-function finish(state: ThetaTalk, id: unknown, last: WireObject | undefined, context: Context): Step {
+function finish(
+  state: ThetaTalk,
+  id: unknown,
+  last: WireObject | undefined,
+  context: Context,
+  facts: ThetaRealtimeFacts,
+): Step {
   const next = withItem(state, id, () => ({ isDone: true, last }));
   const { items } = next;
   // One that never finishes must not block all that follow.
   const isLate = items.filter(({ isDone }) => isDone).length > maxWaiting;
   const start = isLate ? items.findIndex(({ isDone }) => isDone) : 0;
   const open = items.findIndex(({ isDone }, at) => at >= start && !isDone);
-  return take(next, open < 0 ? items.length : open, context);
+  return take(next, open < 0 ? items.length : open, context, facts);
 }
 
 /** Emits the first items, which are done, as complete results. */
-function take(state: ThetaTalk, count: number, { config }: Context): Step {
+function take(state: ThetaTalk, count: number, { config }: Context, facts: ThetaRealtimeFacts): Step {
   const taken = state.items.slice(0, count);
   const names = taken.map(({ id }) => id).reverse();
   const effects = taken.flatMap(({ text, last, endMs }): STTEffect[] => {
     const said = (asString(last?.['transcript']) ?? text).trim();
     return [
-      ...(detects(config) ? [] : [{ type: 'voice', is: 'ended' } as const]),
+      ...(detects(config, facts) ? [] : [{ type: 'voice', is: 'ended' } as const]),
       said ? { type: 'result', kind: 'complete', text: said, ...detailsOf(last) } : { type: 'reset' },
       ...(endMs === undefined ? [] : [{ type: 'finalized', ms: endMs } as const]),
     ];
@@ -219,9 +230,6 @@ function detailsOf(message: WireObject = {}) {
   };
 }
 
-/** Models that transcribe while the user speaks, and whose client ends the utterances. */
-const live: ReadonlySet<string> = new Set(['gpt-realtime-whisper', 'gpt-live-transcribe']);
-
 /** The times of a voice include the padding before it, and the silence after it. */
 function without(
   time: unknown,
@@ -234,8 +242,8 @@ function without(
 }
 
 /** Whether the service detects the ends of utterances. */
-function detects(config: ThetaRealtimeSTTConfig): boolean {
-  return config.turnDetection !== null && !live.has(config.model ?? '');
+function detects(config: ThetaRealtimeSTTConfig, { isLive }: ThetaRealtimeFacts): boolean {
+  return config.turnDetection !== null && !isLive(config);
 }
 
 /** The session settings, sent at the start and whenever they change. */
@@ -243,22 +251,18 @@ function updateOf(config: ThetaRealtimeSTTConfig, encoding: AudioEncoding, facts
   return { type: 'session.update', event_id: settingsId, session: sessionOf(config, encoding, facts) };
 }
 
-function sessionOf(
-  config: ThetaRealtimeSTTConfig,
-  encoding: AudioEncoding,
-  { rules, listing }: ThetaRealtimeFacts,
-): WireObject {
+function sessionOf(config: ThetaRealtimeSTTConfig, encoding: AudioEncoding, facts: ThetaRealtimeFacts): WireObject {
   const { noiseReduction, includeLogprobs = false } = config;
   const language = config.language && primaryLanguage(config.language);
-  const spoken = listing.has(config.model ?? '') ? { languages: language && [language] } : { language };
+  const spoken = facts.lists(config) ? { languages: language && [language] } : { language };
   return {
     type: 'transcription',
     audio: {
       input: {
         format: thetaFormats[encoding],
-        transcription: { ...wireParameters(config, rules), ...spoken },
+        transcription: { ...wireParameters(config, facts.rules), ...spoken },
         noise_reduction: noiseReduction && { type: noiseReduction },
-        turn_detection: detects(config) ? thetaTurnDetection(config.turnDetection ?? {}) : null,
+        turn_detection: detects(config, facts) ? thetaTurnDetection(config.turnDetection ?? {}) : null,
       },
     },
     ...(includeLogprobs && { include: ['item.input_audio_transcription.logprobs'] }),

@@ -37,7 +37,7 @@ export interface ThetaRealtimeSTTOptions {
   readonly extraBody?: Readonly<Record<string, unknown>>;
   /** Words to listen for; `gpt-transcribe` and `gpt-live-transcribe` only. */
   readonly keywords?: readonly string[];
-  /** How long words may take, for better accuracy; `gpt-realtime-whisper` only. Default: the service's. */
+  /** How long words may take, for better accuracy; `gpt-live-transcribe` and `gpt-realtime-whisper` only. Default: the service's. */
   readonly delay?: 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | (string & {});
   /** Whether results have a confidence. Default: false. */
   readonly includeLogprobs?: boolean;
@@ -66,16 +66,28 @@ const rules: ConfigRules = {
   includeLogprobs: { type: 'boolean' },
 };
 
-/** Models that support several languages, and words to listen for. */
-const listing: ReadonlySet<string> = new Set(['gpt-transcribe', 'gpt-live-transcribe']);
+/** Whether a name is of these models: a snapshot's ends with a date, and a gateway's begins with a vendor. */
+const isOf =
+  (...models: readonly string[]) =>
+  ({ model = defaultModel }: ThetaRealtimeSTTConfig): boolean => {
+    const name = model.slice(model.lastIndexOf('/') + 1);
+    return models.some((each) => name === each || name.startsWith(`${each}-`));
+  };
+
+const listing = ['gpt-transcribe', 'gpt-live-transcribe'] as const;
+const live = ['gpt-live-transcribe', 'gpt-realtime-whisper'] as const;
 
 /** What the dialect needs too. */
 export interface ThetaRealtimeFacts {
   readonly rules: ConfigRules;
-  readonly listing: ReadonlySet<string>;
+  /** Whether the model supports several languages, and words to listen for. */
+  readonly lists: (config: ThetaRealtimeSTTConfig) => boolean;
+  /** Whether the model transcribes while the user speaks, and leaves the ends of utterances to the client. */
+  readonly isLive: (config: ThetaRealtimeSTTConfig) => boolean;
 }
 
-const facts: ThetaRealtimeFacts = { rules, listing };
+const facts: ThetaRealtimeFacts = { rules, lists: isOf(...listing), isLive: isOf(...live) };
+const isPromptless = isOf('gpt-realtime-whisper', 'gpt-4o-transcribe-diarize');
 
 /** What is known of OpenAI's transcription before anybody speaks to it. */
 export const thetaRealtimeWire: LateSTTWire<ThetaRealtimeSTTConfig> = {
@@ -108,19 +120,13 @@ export class ThetaRealtimeSTT extends StreamingSTT<ThetaRealtimeSTTConfig> {
   }
 }
 
-/** The model of a configuration. */
-function modelOf({ model = defaultModel }: ThetaRealtimeSTTConfig): string {
-  return model;
-}
-
 /** A conflict between keys, as a sentence; `undefined` if there is none. */
 function conflictOf(config: ThetaRealtimeSTTConfig): string | undefined {
-  const { prompt, keywords, delay, language } = config;
-  const model = modelOf(config);
+  const { prompt, keywords, delay, language, model = defaultModel } = config;
   const conflicts: readonly (readonly [boolean, string])[] = [
-    [prompt !== undefined && /^gpt-realtime-whisper|-diarize$/.test(model), `${model} does not support prompt`],
-    [keywords !== undefined && !listing.has(model), `only ${[...listing].join(' and ')} take keywords, not ${model}`],
-    [delay !== undefined && model !== 'gpt-realtime-whisper', `only gpt-realtime-whisper supports delay, not ${model}`],
+    [prompt !== undefined && isPromptless(config), `${model} does not support prompt`],
+    [keywords !== undefined && !facts.lists(config), `only ${listing.join(' and ')} take keywords, not ${model}`],
+    [delay !== undefined && !facts.isLive(config), `only ${live.join(' and ')} support delay, not ${model}`],
     [language !== undefined && !/^[a-z]{2,3}\b/i.test(language), 'language must be a code such as en'],
   ];
   return conflicts.find(([applies]) => applies)?.[1];

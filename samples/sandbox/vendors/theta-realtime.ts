@@ -28,6 +28,11 @@ export const models: readonly string[] = [
   ...['gpt-4o-transcribe-diarize', 'gpt-transcribe', 'gpt-live-transcribe', 'gpt-realtime-whisper'],
 ];
 const live = ['gpt-realtime-whisper', 'gpt-live-transcribe'];
+/** A snapshot is its model, with another date. */
+const modelOf = (transcription: unknown): string =>
+  textMember(transcription, 'model').replace(/(?<=\b(?:transcribe|whisper))-\d{4}-\d\d-\d\d$/, '');
+const known = oneOf(...models);
+const model: Check = (value, path) => known(modelOf({ model: value }), path);
 
 /** The formats of audio. */
 export const format: Check = anyOf(
@@ -48,7 +53,7 @@ const sessionShape = shape({
     input: shape({
       format,
       transcription: shape({
-        model: required(oneOf(...models)),
+        model: required(model),
         ...{ language: string, languages: arrayOf(string), keywords: arrayOf(filled), prompt: string },
         delay: oneOf('minimal', 'low', 'medium', 'high', 'xhigh'),
       }),
@@ -142,14 +147,13 @@ class Listener {
   #conflict(session: unknown): string | undefined {
     const input = member(member(session, 'audio'), 'input');
     const transcription = member(input, 'transcription');
-    const model = textMember(transcription, 'model');
+    const model = modelOf(transcription);
     const listing = ['gpt-transcribe', 'gpt-live-transcribe'].includes(model);
     if (live.includes(model) && isObject(member(input, 'turn_detection')))
       return 'Turn detection is not supported for this transcription model.';
     if (!listing && (member(transcription, 'languages') ?? member(transcription, 'keywords')) !== undefined)
       return `languages and keywords are not for ${model}`;
-    if (member(transcription, 'delay') !== undefined && model !== 'gpt-realtime-whisper')
-      return `delay is not for ${model}`;
+    if (member(transcription, 'delay') !== undefined && !live.includes(model)) return `delay is not for ${model}`;
     if (member(transcription, 'prompt') !== undefined && model === 'gpt-realtime-whisper')
       return `prompt is not for ${model}`;
     return undefined;
@@ -198,8 +202,7 @@ class Listener {
   }
 
   #word(): void {
-    const model = textMember(member(this.#input, 'transcription'), 'model');
-    if (!live.includes(model)) return;
+    if (!this.#isLive) return;
     this.#item ??= this.#newItem();
     const words = this.#transcriber?.words ?? [];
     this.#delta(this.#item, `${words.length > 1 ? ' ' : ''}${words.at(-1)?.text ?? ''}`);
@@ -230,9 +233,7 @@ class Listener {
     this.#send('conversation.item.added', { previous_item_id: previous.previous_item_id, item });
     const words = this.#transcriber?.words ?? [];
     this.#transcriber?.reset();
-    const { transcription } = (this.#input ?? {}) as { transcription?: { model?: string } };
-    const isLive = live.includes(transcription?.model ?? '');
-    if (!isLive) words.forEach(({ text }, at) => this.#delta(id, `${at > 0 ? ' ' : ''}${text}`));
+    if (!this.#isLive) words.forEach(({ text }, at) => this.#delta(id, `${at > 0 ? ' ' : ''}${text}`));
     const logprobs = words.map(({ text, confidence }) => ({ token: text, logprob: Math.log(confidence), bytes: [] }));
     this.#send('conversation.item.input_audio_transcription.completed', {
       ...{ item_id: id, content_index: 0, transcript: words.map(({ text }) => text).join(' ') },
@@ -248,6 +249,10 @@ class Listener {
 
   get #input(): unknown {
     return member(this.#settings?.['audio'], 'input');
+  }
+
+  get #isLive(): boolean {
+    return live.includes(modelOf(member(this.#input, 'transcription')));
   }
 
   get #detection(): Json | undefined {
