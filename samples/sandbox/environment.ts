@@ -33,7 +33,7 @@ export interface Limits {
   readonly alphaFluxIdleMs: number;
   /** BetaSTT: how far audio may be ahead of the clock, in milliseconds; the vendor gives no number. Default: any. */
   readonly betaAheadMs: number;
-  /** GammaSTT: milliseconds without a message before the service closes; the vendor gives no number. Default: 20,000. */
+  /** GammaSTT: milliseconds without a message before the service closes; seen in the field. Default: 11,000. */
   readonly gammaSttIdleMs: number;
   /** GammaSTT: commits that it takes where it ends utterances by itself; the vendor does not say. Default: any. */
   readonly gammaSttVadCommits: number;

@@ -151,7 +151,7 @@ const vendorLimits: Limits = {
   alphaIdleMs: 10_000,
   alphaFluxIdleMs: 60_000,
   betaAheadMs: Number.POSITIVE_INFINITY,
-  gammaSttIdleMs: 20_000,
+  gammaSttIdleMs: 11_000,
   gammaSttVadCommits: Number.POSITIVE_INFINITY,
   gammaAgentPingMs: 2_000,
   deltaIdleMs: 20_000,

@@ -119,6 +119,30 @@ describe('GammaSTT: what is peculiar to it', () => {
     await stt.dispose();
   });
 
+  it('loses no word when a connection drops after many utterances, whose times have drifted', async () => {
+    const { results } = await ready({ vadSilenceThresholdSecs: 0.3, reconnect: { initialMs: 1 } });
+    await stt.connect();
+    const spoken = [...Array.from({ length: 20 }, () => 'a'), 'four five'];
+    for (const text of spoken.slice(0, -1)) {
+      const heard = complete();
+      // The silence that ends it, and a little of what lies between two utterances.
+      for (const chunk of frames([text]).slice(0, 24)) stt.sendAudio(chunk);
+      await heard;
+    }
+    sandbox.setFault('gamma-stt', { kind: 'dropAfter', messages: 1, of: 'received', times: 1 });
+    const last = complete();
+    for (const chunk of frames(['four five'])) {
+      stt.sendAudio(chunk);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await last;
+    const utterances = results.filter(({ utteranceComplete }) => utteranceComplete);
+    expect(utterances.map(({ text }) => text)).toEqual(spoken);
+    const times = utterances.map(({ metadata }) => metadata?.words?.[0]?.startMs ?? NaN);
+    // Each utterance takes 480 ms.
+    expect(Math.max(...times.map((ms, turn) => Math.abs(ms - turn * 480)))).toBeLessThan(200);
+  });
+
   it('loses no word when a connection drops, without times from the service', async () => {
     await ready({ includeTimestamps: false, vadSilenceThresholdSecs: 0.5, reconnect: { initialMs: 1 } });
     sandbox.setFault('gamma-stt', { kind: 'dropAfter', messages: 60, of: 'received', times: 1 });

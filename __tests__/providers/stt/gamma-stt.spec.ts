@@ -116,7 +116,7 @@ describe('GammaSTT: results', () => {
   });
 
   it('tells speakers, and leaves sounds out of the words', async () => {
-    const { say, results: all } = await live();
+    const { say, results: all } = await live({ commitStrategy: 'manual', catchUpSpeed: false }, { audioMs: 2_000 });
     const words = [
       { text: '(laughs)', start: 0, end: 1, type: 'audio_event', logprob: -9 },
       { text: 'Hi', start: 1, end: 2, type: 'word', logprob: 0, speaker_id: 'speaker_0' },
@@ -188,7 +188,10 @@ describe('GammaSTT: results', () => {
 
   it('F7: what was committed is not heard again, by its words or by the silence after them', async () => {
     for (const [config, message, again] of [
-      [{}, timed('one'), 500],
+      [{ vadSilenceThresholdSecs: 0.3 }, timed('one'), 500],
+      // The service's times run ahead of the audio: what follows the silence is not final.
+      [{ vadSilenceThresholdSecs: 0.3 }, timed('one', 0.4), 300],
+      [{ commitStrategy: 'manual' }, timed('one', 0.4), 100],
       [{ includeTimestamps: false, vadSilenceThresholdSecs: 0.3 }, committed('one'), 300],
       [{ includeTimestamps: false, commitStrategy: 'manual' }, committed('one'), 0],
     ] as const) {
@@ -203,6 +206,42 @@ describe('GammaSTT: results', () => {
         again * 32,
       );
     }
+  });
+
+  it('F7: what finalize() commits is not heard again, though no silence has ended it', async () => {
+    const { say, stt, clock } = await live();
+    say(partial('one'));
+    stt.finalize();
+    say(timed('one', 0.4));
+    stt.sockets.last.drop();
+    await clock.advance(250);
+    stt.sockets.last.accept();
+    say(started);
+    // A tenth of a second follows the word.
+    expect(stt.sockets.last.texts).toHaveLength(1);
+  });
+
+  it('words end before the silence that ended the utterance, however far the service’s times have drifted', async () => {
+    const {
+      say,
+      results: all,
+      stt,
+    } = await live({ vadSilenceThresholdSecs: 0.5, catchUpSpeed: false }, { audioMs: 2_000 });
+    const times = () => all.at(-1)?.metadata?.words?.map(({ startMs, endMs }) => [startMs, endMs]);
+    say(timed('one two', 0.4));
+    expect(times()).toEqual([
+      [400, 900],
+      [900, 1_400],
+    ]);
+    say(timed('one two', 14));
+    expect(times()).toEqual([
+      [500, 1_000],
+      [1_000, 1_500],
+    ]);
+    // Nothing was silent before this.
+    stt.finalize();
+    say(timed('one', 1.4));
+    expect(times()).toEqual([[1_400, 1_900]]);
   });
 
   it('a commit without words ends the segment, and its words go nowhere', async () => {
@@ -286,11 +325,15 @@ describe('GammaSTT: the session', () => {
 
   it('keeps a muted connection with empty pieces, and one that hears audio with nothing', async () => {
     const { stt, clock } = await live();
-    await clock.advance(8_000);
-    stt.sockets.last.pong();
-    expect(stt.sockets.last.texts).toHaveLength(10);
-    await clock.advance(8_000);
-    expect(stt.sockets.last.texts).toHaveLength(11);
+    for (let ms = 0; ms < 20_000; ms += 1_000) {
+      await clock.advance(1_000);
+      stt.sockets.last.pong();
+      stt.sendAudio({ data: tape(100) });
+    }
+    expect(stt.sockets.last.texts).toHaveLength(10 + 20);
+    // The service gives up a connection after some ten seconds.
+    await clock.advance(9_000);
+    expect(stt.sockets.last.texts.length).toBeGreaterThan(30);
     expect(JSON.parse(stt.sockets.last.texts.at(-1) ?? '')).toMatchObject({ audio_base_64: '', commit: false });
   });
 
@@ -357,8 +400,8 @@ describe('GammaSTT: the sessions of the reference', () => {
         C: GET wss://api.elevenlabs.io/v1/speech-to-text/realtime?audio_format=pcm_16000&model_id=scribe_v2_realtime&commit_strategy=vad&include_timestamps=true&language_code=en&vad_silence_threshold_secs=0.8
         C: xi-api-key: canary-7f3a
         ${began}
-        A: audio 200
-        C: {"message_type":"input_audio_chunk","audio_base_64":"<3200 bytes>","commit":false,"sample_rate":16000} x2
+        A: audio 2000
+        C: {"message_type":"input_audio_chunk","audio_base_64":"<3200 bytes>","commit":false,"sample_rate":16000} x20
         S: {"message_type":"partial_transcript","text":"Turn on"}
         = started
         = ~ Turn on

@@ -58,6 +58,25 @@ describe("the sandbox's Scribe", () => {
     client.close();
   });
 
+  it('dates the words after each utterance that silence ends 100 ms later, and no others', async () => {
+    const starts = async (query: string, commit: boolean): Promise<number[]> => {
+      const client = await ready(`${query}&include_timestamps=true`);
+      const dated: number[] = [];
+      for (const said of ['One', 'Two', 'Six']) {
+        client.send(chunk(speech([said, 500]), { commit }));
+        const { words } = await client.until(({ text, words }) => text === said && Array.isArray(words));
+        dated.push((words as readonly { readonly start: number }[])[0]?.start ?? 0);
+      }
+      client.close();
+      return dated;
+    };
+    const [first = 0, second = 0, third = 0] = await starts('model_id=scribe_v2_realtime', true);
+    const drifted = await starts(usual, false);
+    expect(drifted.map((start) => start.toFixed(2))).toEqual(
+      [first, second + 0.1, third + 0.2].map((start) => start.toFixed(2)),
+    );
+  });
+
   it('commits when it is told to, also silence, but not less than 0.3 s', async () => {
     const client = await ready('model_id=scribe_v2_realtime');
     client.send(chunk(speech(['One', 2_000])));

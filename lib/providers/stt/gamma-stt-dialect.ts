@@ -63,7 +63,8 @@ type Context = STTContext<GammaSTTConfig>;
 type Step = STTStep<GammaState>;
 type Reader = STTReader<GammaSTTConfig, GammaState>;
 
-const keepAliveMs = 8_000;
+/** The service closes a connection after some 10 s; the first message follows the last audio by up to twice as long. */
+const keepAliveMs = 4_000;
 
 const onText: Reader = (state, message) => {
   const text = asString(message['text'])?.trim() ?? '';
@@ -148,17 +149,28 @@ function endingSilence({ silenceMs }: GammaFacts, config: GammaSTTConfig): STTEf
   return { type: 'silence-after-audio', ms: silenceMs(config) + 200 };
 }
 
-function onCommitted({ silenceMs }: GammaFacts, state: GammaState, message: WireObject, context: Context): Step {
-  const said = saidIn(message, context);
+function onCommitted(facts: GammaFacts, state: GammaState, message: WireObject, context: Context): Step {
+  const lastMs = lastMoment(facts, state, context);
+  const ends = asObjects(message['words']).map(({ end }) => (asNumber(end) ?? 0) * 1_000);
+  const endMs = Math.max(0, ...ends);
+  const said = saidIn(message, context, Math.max(0, endMs - lastMs));
   const told: readonly STTEffect[] = said.text || state.isAsked ? completed(said) : [{ type: 'reset' }];
-  const ends = asObjects(message['words']).map(({ end }) => asNumber(end) ?? 0);
   const isUntimed = said.text !== '' && !gammaHasTimestamps(context.config);
-  const ms = ends.length > 0 ? Math.max(...ends) * 1_000 : context.sentMs - silenceMs(context.config);
+  const ms = ends.length > 0 ? Math.min(endMs, lastMs) : lastMs;
   return [
     { ...state, isAsked: false },
     ...told,
     ...(ends.length > 0 || isUntimed ? [{ type: 'finalized', ms } as const] : []),
   ];
+}
+
+/**
+ * The latest moment at which a committed word can have ended, in milliseconds of the connection. With each utterance
+ * that silence ends, the service's word times run some 100 ms further ahead of the audio
+ * (elevenlabs/elevenlabs-python#849), and would make words final that it has not heard yet.
+ */
+function lastMoment({ silenceMs }: GammaFacts, { isAsked }: GammaState, { config, sentMs, isEnding }: Context): number {
+  return isAsked || isEnding ? sentMs : Math.max(0, sentMs - silenceMs(config));
 }
 
 /**
@@ -169,16 +181,20 @@ function onThrottled(state: GammaState, sentMs: number): Step {
   return [{ ...state, isAsked: false }, { type: 'finalized', ms: sentMs }, { type: 'finish' }, { type: 'reset' }];
 }
 
-function saidIn(message: WireObject, context: Context): Said {
+/** What a commit says, with words that are `aheadMs` earlier than it says, as far as the audio goes back. */
+function saidIn(message: WireObject, context: Context, aheadMs: number): Said {
   const spoken = asObjects(message['words']).filter(({ type = 'word' }) => type === 'word');
   const logprobs = spoken.flatMap(({ logprob }) => asNumber(logprob) ?? []);
-  const words = spoken.map(({ logprob, speaker_id: speaker, ...word }) => {
+  const msOf = (time: unknown): number => (asNumber(time) ?? NaN) * 1_000;
+  const earlierMs = Math.min(aheadMs, ...spoken.flatMap(({ start }) => asNumber(start) ?? []).map(msOf));
+  const words = spoken.map(({ logprob, speaker_id: speaker, start, end, ...word }) => {
     const probability = asNumber(logprob);
-    return { ...word, speaker, ...(probability !== undefined && { confidence: likelihood([probability]) }) };
+    const times = { start: msOf(start) - earlierMs, end: msOf(end) - earlierMs };
+    return { ...word, ...times, speaker, ...(probability !== undefined && { confidence: likelihood([probability]) }) };
   });
   return {
     text: asString(message['text'])?.trim() ?? '',
-    ...(words.length > 0 && { words: context.words(words, ({ text }) => asString(text)) }),
+    ...(words.length > 0 && { words: context.words(words, ({ text }) => asString(text), 1) }),
     confidence: logprobs.length > 0 ? likelihood(logprobs) : undefined,
     language: asString(message['language_code']),
   };

@@ -62,6 +62,8 @@ const chunk = shape({
 
 /** Seconds after which a segment is committed although nobody asked. */
 const longestSegment = 90;
+/** Seconds by which word times run ahead with each utterance that silence ends (elevenlabs/elevenlabs-python#849). */
+const drift = 0.1;
 /** Seconds of audio that a commit needs (github.com/elevenlabs/packages/issues/378). */
 const leastCommit = 0.3;
 
@@ -75,6 +77,7 @@ class Listener {
   #commits: number;
   #isFirst = true;
   #segmentStart = 0;
+  #drift = 0;
   #over = false;
 
   constructor(session: Session, query: URLSearchParams, vadCommits: number) {
@@ -126,7 +129,9 @@ class Listener {
   #step(): void {
     const { words, quiet, now } = this.#transcriber;
     const isOver = quiet >= this.#silence && words.length > 0;
-    if (isOver || now - this.#segmentStart >= longestSegment) this.#commit();
+    if (!isOver && now - this.#segmentStart < longestSegment) return;
+    this.#commit();
+    if (isOver) this.#drift += drift;
   }
 
   #onCommit(): void {
@@ -154,7 +159,7 @@ class Listener {
         ...(on('include_language_detection') && {
           language_code: this.#query.get('language_code') ?? languageOf(text),
         }),
-        words: timed ? words.flatMap((word, at) => wire(word, words[at + 1])) : null,
+        words: timed ? words.flatMap((word, at) => wire(word, words[at + 1], this.#drift)) : null,
       });
     }
     this.#transcriber.reset();
@@ -162,11 +167,12 @@ class Listener {
   }
 }
 
-function wire({ text, start, end, confidence }: Word, next: Word | undefined): unknown[] {
+function wire({ text, confidence, ...time }: Word, next: Word | undefined, late: number): unknown[] {
   const logprob = round(Math.log(confidence));
-  const spoken = { text, start: round(start), end: round(end), type: 'word', logprob };
+  const [start, end] = [round(time.start + late), round(time.end + late)];
+  const spoken = { text, start, end, type: 'word', logprob };
   if (!next) return [spoken];
-  return [spoken, { text: ' ', start: round(end), end: round(next.start), type: 'spacing', logprob: 0 }];
+  return [spoken, { text: ' ', start: end, end: round(next.start + late), type: 'spacing', logprob: 0 }];
 }
 
 function connect(upgrade: Upgrade, { credentials, limits }: Environment): void {
