@@ -152,6 +152,10 @@ describe('ZetaSTT: what is peculiar to it', () => {
     await ready({ apiKey: 'canary-7f3a' });
     await expect(inBrowser(stt).connect()).rejects.toMatchObject({ code: 'unauthorized', status: 401 });
     await stt.dispose();
+    // The right key is wrong here, and why is said.
+    await ready({ apiKey: 'sandbox-key' });
+    await expect(inBrowser(stt).connect()).rejects.toThrow(/JWT/);
+    await stt.dispose();
     const keys = ['canary-7f3a', await token(sandbox)];
     await ready({ apiKey: () => Promise.resolve(keys.shift() ?? 'none') });
     const heard = complete();

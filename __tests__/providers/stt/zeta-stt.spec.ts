@@ -544,6 +544,21 @@ describe('ZetaSTT: the sessions of the reference', () => {
     `);
   });
 
+  for (const [apiKey, hint] of [
+    ['k-1', 'a page needs a temporary key, which is a JWT'],
+    ['eyJ0.eyJ1.sig', 'check the credential'],
+  ] as const) {
+    it(`what to do about ${apiKey}, which the service refuses on the open socket`, async () => {
+      for (const refused of ['message', 'close']) {
+        const { say, stt, errors } = await live({ apiKey });
+        if (refused === 'close') stt.sockets.last.drop(4001);
+        else say({ message: 'Error', type: 'not_authorised', reason: 'r' });
+        expect(errors.map(({ message }) => message)).toEqual([expect.stringContaining(hint)]);
+        expect(errors[0]?.message).not.toContain(apiKey);
+      }
+    });
+  }
+
   it('the same, told by the upgrade', async () => {
     await played(String.raw`
       ${begin}

@@ -171,12 +171,16 @@ describe("the sandbox's Speechmatics", () => {
     const answer = await ask({ ttl: 60 });
     expect(answer.status).toBe(201);
     const { key_value: jwt } = (await answer.json()) as { key_value: string };
+    expect(jwt.split('.')).toHaveLength(3);
     const client = await connect(`${address}?jwt=${jwt}`);
     await until(client, 'Info');
     client.close();
-    const other = await connect(`${address}?jwt=expired`);
-    expect(await until(other, 'Error')).toMatchObject({ type: 'not_authorised', code: 4001 });
-    expect((await other.closed).code).toBe(4001);
+    // A key that lasts is none either, there.
+    for (const wrong of ['expired', 'a.b.c', 'sandbox-key']) {
+      const other = await connect(`${address}?jwt=${wrong}`);
+      expect(await until(other, 'Error')).toMatchObject({ type: 'not_authorised', code: 4001 });
+      expect((await other.closed).code).toBe(4001);
+    }
     expect((await ask({ ttl: 60 }, { authorization: 'Bearer wrong' })).status).toBe(403);
     expect((await ask({ ttl: 5 })).status).toBe(422);
     expect((await ask({ ttl: 60 }, key, '')).status).toBe(422);

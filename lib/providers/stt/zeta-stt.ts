@@ -1,12 +1,14 @@
 import { type Observable, Subject } from 'rxjs';
 import type { ConfigRule } from '../../core/config-rule.ts';
+import type { VoiceError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import { OnDemand } from '../../core/on-demand.ts';
+import type { SocketCredentials } from '../../core/remote-provider.ts';
 import { primaryLanguage } from '../../core/wire-names.ts';
 import { type NamedEncodings, formatsOf } from './named-encodings.ts';
 import { StreamingSTT, type StreamingSTTConfig } from './streaming-stt.ts';
 import type { SoundEvent, SpeechTranslation, STTNote } from './stt-notes.ts';
-import type { LateSTTWire } from './stt-wire.ts';
+import type { LateSTTWire, STTFault } from './stt-wire.ts';
 
 /** Configuration of {@link ZetaSTT}. `language` is ISO 639-1 or a pack such as `cmn_en`; default: `en`. */
 export interface ZetaSTTConfig extends ZetaSTTOptions {
@@ -178,6 +180,8 @@ export const zetaWire: LateSTTWire<ZetaSTTConfig> = {
 export class ZetaSTT extends StreamingSTT<ZetaSTTConfig> {
   readonly #translations$ = new Subject<SpeechTranslation>();
   readonly #sounds$ = new Subject<SoundEvent>();
+  /** Whether the credential is temporary. */
+  #isJwt: boolean = false;
 
   constructor(config: ZetaSTTConfig, logger?: Logger) {
     super(zetaWire, config, logger);
@@ -196,6 +200,20 @@ export class ZetaSTT extends StreamingSTT<ZetaSTTConfig> {
   /** Ends the speaker's utterance at the end of the audio so far: its complete result follows. */
   forceEndOfUtterance(): void {
     this.tell('finalize');
+  }
+
+  protected override socketCredentials(key: string): SocketCredentials {
+    this.#isJwt = key.split('.').length === 3;
+    return super.socketCredentials(key);
+  }
+
+  protected override failure(fault: STTFault): VoiceError {
+    const error = super.failure(fault);
+    if (error.code !== 'unauthorized' || this.isProxyMode || this.#isJwt) return error;
+    // The query of a page takes no other key, and the service does not say so.
+    const { message, code, status, cause } = error;
+    const hint = 'a page needs a temporary key, which is a JWT (rxvoice/proxy has them)';
+    return this.error(`${message}; ${hint}`, { code, status, cause });
   }
 
   protected override onNote(note: STTNote): void {

@@ -360,19 +360,23 @@ const parameters = {
   'sm-enable-legacy-rt': rule.boolean,
 };
 
+/** Temporary keys are JWTs, and the query takes no others. */
+const header = Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url');
+const jwtOf = (grant: string): string => [header, Buffer.from(grant).toString('base64url'), 'signature'].join('.');
+const grantOf = (jwt: string | undefined): string => Buffer.from(jwt?.split('.')[1] ?? '', 'base64url').toString();
+
 function connect(upgrade: Upgrade, { credentials }: Environment): void {
   const { query, headers, proxied } = upgrade;
   const wrong = checkQuery(query, parameters);
   if (wrong) throw refuse(400, wrong);
-  const header = headers['authorization'];
-  const key = /^Bearer (.+)$/.exec(header ?? '')?.[1];
+  const key = /^Bearer (.+)$/.exec(headers['authorization'] ?? '')?.[1];
   const jwt = query.get('jwt') ?? undefined;
-  const isKnown = credentials.isKey(key) || credentials.isToken(key);
+  const isKnown = credentials.isKey(key) || credentials.isToken(grantOf(key));
   if (!proxied && jwt === undefined && !isKnown) throw refuse(401, 'Authorization: Bearer with a wrong key, or none');
   upgrade.accept((session) => {
     const recognition = new Recognition(session);
     // A wrong temporary key is told on the open socket.
-    if (jwt !== undefined && !isKnown && !credentials.isToken(jwt)) {
+    if (jwt !== undefined && !isKnown && !credentials.isToken(grantOf(jwt))) {
       recognition.fail('not_authorised', 4001, 'Invalid API key');
       return;
     }
@@ -390,7 +394,7 @@ function grant(request: HttpRequest, { credentials }: Environment): void {
   const body = request.json((why) => refuse(422, why));
   const wrong = shape({ ttl: required(integer(60, 86400)), region: string })(body, '');
   if (wrong !== undefined) throw refuse(422, wrong);
-  request.send(201, { apikey_id: null, key_value: credentials.grant(Number(member(body, 'ttl'))) });
+  request.send(201, { apikey_id: null, key_value: jwtOf(credentials.grant(Number(member(body, 'ttl')))) });
 }
 
 const failure = { message: 'Error', type: 'job_error', reason: 'Internal error' };
