@@ -103,6 +103,36 @@ describe('AlphaAgent in the sandbox', () => {
     expect(said.find((each) => each.includes('sunny'))).toBeDefined();
   });
 
+  it('answers the signed calls of a model, and the next connection knows of them', async () => {
+    const { agent, said, replied, types } = await rig.ready({
+      think: {
+        provider: { type: 'search-vendor', model: 'gemini-2.5-flash' },
+        functions: [{ name: 'get_weather' }],
+      },
+      onFunctionCall: () => ({ sky: 'sunny' }),
+    });
+    // Settings, a message, a result: the fourth message brings it down.
+    rig.sandbox.setFault('alpha-agent', { kind: 'dropAfter', messages: 4, of: 'received', times: 1 });
+    await agent.connect();
+    const answered = replied();
+    agent.injectUserMessage('What is the weather?');
+    await answered;
+    const lost = firstValueFrom(agent.connection$.pipe(filter(({ type }) => type === 'reconnecting')));
+    agent.injectAgentMessage('Are you there?', 'queue');
+    await lost;
+    const done = replied();
+    agent.injectUserMessage('hello');
+    await done;
+    expect(said.filter((each) => each.includes('sunny'))).toHaveLength(1);
+    expect(types()).toEqual(['connecting', 'connected', 'reconnecting', 'connected']);
+    const [settings] = rig.sandbox.records('alpha-agent').slice(-1).flatMap(sentJson);
+    const call = { name: 'get_weather', response: '{"sky":"sunny"}', thought_signature: expect.any(String) as string };
+    const messages = expect.arrayContaining([
+      expect.objectContaining({ function_calls: [expect.objectContaining(call)] }),
+    ]) as unknown;
+    expect(settings).toMatchObject({ agent: { context: { messages } } });
+  });
+
   it('updates prompt, model, voice and ears in the running session', async () => {
     const { agent, said, replied } = await rig.ready();
     await agent.connect();

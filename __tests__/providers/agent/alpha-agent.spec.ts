@@ -381,13 +381,71 @@ describe('AlphaAgent: function calls', () => {
     await settle();
     expect(responses(sent())).toEqual([
       { type: 'FunctionCallResponse', id: 'fc_1', name: 'weather', content: '{"sky":"sunny"}' },
-      { type: 'FunctionCallResponse', id: 'fc_2', name: 'weather', content: 'plain', thought_signature: 'sig' },
+      { type: 'FunctionCallResponse', id: 'fc_2', name: 'weather', content: 'plain' },
     ]);
     expect(seen[0]).toMatchObject({ id: 'fc_1', args: { location: 'Berlin' }, argsText: '{"location":"Berlin"}' });
     expect(calls.map(({ id, clientSide }) => [id, clientSide])).toEqual([
       ['fc_1', true],
       ['fc_2', true],
     ]);
+    await agent.dispose();
+  });
+
+  it('are told to the next connection, after the words that caused them, with their signatures', async () => {
+    const { agent, clock, say, sent, accept } = await live({ onFunctionCall: ({ id }) => `done ${id}` });
+    const lose = async (): Promise<void> => {
+      agent.sockets.last.drop();
+      await clock.advance(600);
+      accept();
+    };
+    const text = (role: string, content: string): Json => ({ type: 'ConversationText', role, content });
+    say(request(call('fc_0')));
+    await settle();
+    say(text('user', 'And in Rome?'));
+    say(text('assistant', 'One moment.'));
+    say(request(call('fc_1', { thought_signature: 'sig' }), call('fc_2', { client_side: false })));
+    await settle();
+    const past = (id: string, response: string, rest: Json = {}): Json => ({ ...call(id), response, ...rest });
+    const calls = [
+      past('fc_1', 'done fc_1', { thought_signature: 'sig' }),
+      past('fc_2', 'served', { client_side: false }),
+    ];
+    say({ type: 'History', function_calls: calls }, { type: 'History', function_calls: [{ id: 'fc_3' }, null] });
+    say(text('assistant', 'Sunny too.'), text('user', 'Thanks.'));
+    const messages = [
+      { type: 'History', function_calls: [past('fc_0', 'done fc_0')] },
+      { type: 'History', role: 'user', content: 'And in Rome?' },
+      { type: 'History', function_calls: calls },
+      { type: 'History', role: 'assistant', content: 'One moment.' },
+      { type: 'History', role: 'assistant', content: 'Sunny too.' },
+    ];
+    await lose();
+    expect(settingsOf(sent()).agent).toMatchObject({ context: { messages } });
+    // The next connection may call its calls the same.
+    say(text('user', 'Thanks.'), request(call('fc_1')));
+    await settle();
+    await lose();
+    expect(settingsOf(sent()).agent).toMatchObject({
+      context: {
+        messages: [
+          ...messages,
+          { type: 'History', role: 'user', content: 'Thanks.' },
+          { type: 'History', function_calls: [past('fc_1', 'done fc_1')] },
+        ],
+      },
+    });
+    await agent.dispose();
+  });
+
+  it('are told to the next connection as far as a message should hold', async () => {
+    const { agent, clock, say, sent, accept } = await live({ onFunctionCall: () => 'x'.repeat(20_000) });
+    for (let number = 0; number < 10; number++) say(request(call(`fc_${number}`)));
+    await settle();
+    agent.sockets.last.drop();
+    await clock.advance(600);
+    accept();
+    const { context } = settingsOf(sent()).agent as { context: { messages: { function_calls: { id: string }[] }[] } };
+    expect(context.messages[0]?.function_calls.map(({ id }) => id)).toEqual(['fc_7', 'fc_8', 'fc_9']);
     await agent.dispose();
   });
 

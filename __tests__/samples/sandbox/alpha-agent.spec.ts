@@ -190,7 +190,51 @@ describe("the sandbox's agent", () => {
     client.close();
   });
 
+  it('signs the calls of a model of Google’s, and remembers those of the context', async () => {
+    const provider = { type: 'google', model: 'gemini-2.5-flash' };
+    const call = { id: 'fc_9', name: 'get_weather', client_side: true, arguments: '{}' };
+    const context = {
+      messages: [
+        { type: 'History', role: 'user', content: 'Weather in Oslo?' },
+        { type: 'History', function_calls: [{ ...call, response: 'rain', thought_signature: 's' }] },
+      ],
+    };
+    const flags = { history: true };
+    const client = await begin({ think: { ...withTool.think, provider }, context }, { flags });
+    client.send({ type: 'InjectUserMessage', content: 'Weather in Rome?' });
+    const { functions } = await client.untilType('FunctionCallRequest');
+    expect(functions).toMatchObject([{ thought_signature: aText }]);
+    client.send({ type: 'FunctionCallResponse', id: 'fc_1', name: 'get_weather', content: 'sun' });
+    const past = await client.until(({ function_calls: calls }) => calls !== undefined);
+    expect(past).toMatchObject({ function_calls: [{ response: 'sun', thought_signature: aText }] });
+    client.close();
+  });
+
   const errors: readonly (readonly [name: string, code: string, messages: readonly unknown[]])[] = [
+    [
+      'a signature in the answer to a call',
+      'UNPARSABLE_CLIENT_MESSAGE',
+      [
+        settings(withTool),
+        { type: 'FunctionCallResponse', id: 'fc_1', name: 'get_weather', content: '', thought_signature: 's' },
+      ],
+    ],
+    [
+      'a call of the context without its result',
+      'INVALID_SETTINGS',
+      [
+        settings({
+          context: {
+            messages: [
+              {
+                type: 'History',
+                function_calls: [{ id: 'fc_1', name: 'get_weather', client_side: true, arguments: '{}' }],
+              },
+            ],
+          },
+        }),
+      ],
+    ],
     ['a message before Settings', 'NON_SETTINGS_MESSAGE_BEFORE_SETTINGS', [{ type: 'KeepAlive' }]],
     ['audio before Settings', 'NON_SETTINGS_MESSAGE_BEFORE_SETTINGS', [new Uint8Array(320)]],
     ['Settings twice', 'SETTINGS_ALREADY_APPLIED', [settings(), settings()]],

@@ -95,6 +95,13 @@ export interface AlphaState {
   readonly owes: boolean;
   /** What is asked again, which the service will tell again. */
   readonly again: string | undefined;
+  /** What the user had said when the service called functions last. */
+  readonly cause: AgentText | undefined;
+  /** The latest calls that have ended, oldest first, as the wire's history has them: the next connection is told. */
+  readonly calls: readonly {
+    readonly cause: AgentText | undefined;
+    readonly record: { readonly id: string; readonly arguments: string; readonly response: string };
+  }[];
 }
 
 /** Our names of language models, and the wire's. */

@@ -2,7 +2,7 @@ import type { VoiceErrorCode } from '../../core/errors.ts';
 import { asNumber, asObject, asObjects, asString, wireWord, type WireObject } from '../../core/guard.ts';
 import { ownEntry } from '../../core/own-entry.ts';
 import { parseJsonObject } from '../../core/parse-json.ts';
-import type { AgentLatency } from '../../core/roles.ts';
+import type { AgentLatency, AgentText } from '../../core/roles.ts';
 import {
   listOf,
   monoOf,
@@ -50,7 +50,7 @@ export const wire: LateAgentPart<AlphaAgentConfig, AlphaState> & AlphaCode = {
   output: ({ audio }) => monoOf(audio?.output, 24_000),
   start: ({ think, speak, listen }) => ({
     ...{ think, speak, listen, prompts: [], wasExhausted: false },
-    ...{ words: undefined, owes: false, again: undefined },
+    ...{ words: undefined, owes: false, again: undefined, cause: undefined, calls: [] },
   }),
   opensAfter: 'Welcome',
   opening: (state, context) => [settingsOf(state, context)],
@@ -81,7 +81,12 @@ export const wire: LateAgentPart<AlphaAgentConfig, AlphaState> & AlphaCode = {
     AgentStartedSpeaking: (state, message) => [state, latency(message, 'ttt_latency')],
     LatencyReport: (state, message) => [state, latency(message, 'ttt_token_latency')],
     // What has been done is not done again.
-    FunctionCallRequest: (state, { functions }) => [{ ...state, owes: false }, ...asObjects(functions).flatMap(called)],
+    FunctionCallRequest: (state, { functions }, { history }) => [
+      { ...state, owes: false, cause: history.findLast(({ role }) => role === 'user') },
+      ...asObjects(functions).flatMap(called),
+    ],
+    // The calls of the service's own side are here too.
+    History: (state, { function_calls: calls }) => [asObjects(calls).reduce(withCall, state)],
     FunctionCallResponse: (state, { id, name, content }) => [
       state,
       { type: 'called', id: asString(id), name: asString(name) ?? '', content: asString(content) ?? '' },
@@ -110,7 +115,7 @@ export const wire: LateAgentPart<AlphaAgentConfig, AlphaState> & AlphaCode = {
       const unknown = ['server', !(isExhausted && state.wasExhausted), 'see the debug log'] as const;
       const [meaning, mayPass, hint] = ownEntry(errors, word) ?? unknown;
       // It names the wrong setting, and quotes no user while the settings hold nothing that was said.
-      const isQuotable = meaning === 'configuration' && messagesOf(context).length === 0;
+      const isQuotable = meaning === 'configuration' && messagesOf(state, context).length === 0;
       const setting = isQuotable ? asString(description)?.slice(0, 300) : undefined;
       const advice = setting ? `${setting} (${hint})` : hint;
       return [
@@ -125,11 +130,33 @@ export const wire: LateAgentPart<AlphaAgentConfig, AlphaState> & AlphaCode = {
     const next = { ...state, owes: false, again };
     return again === undefined ? [next, { type: 'unanswered' }] : [next];
   },
-  result: (state, { id, name }, { content }, extras) => [
-    state,
-    { type: 'send', message: { type: 'FunctionCallResponse', id, name, content, ...extras } },
+  result: (state, { id, name, argsText }, { content }, signature) => [
+    withCall(state, { id, name, client_side: true, arguments: argsText, response: content, ...signature }),
+    { type: 'send', message: { type: 'FunctionCallResponse', id, name, content } },
   ],
 };
+
+/** Most calls that the next connection is told of, and most characters of them. */
+const maxCalls = 32;
+const maxCallsLength = 65_536;
+
+/** Remembers a call that has ended, as the wire's history has it. */
+function withCall(state: AlphaState, call: WireObject): AlphaState {
+  const [id, name, signature] = [asString(call['id']), asString(call['name']), asString(call['thought_signature'])];
+  const [args, response] = [asString(call['arguments']), asString(call['response'])];
+  if (!id || !name || args === undefined || response === undefined) return state;
+  const { cause } = state;
+  const record = {
+    ...{ id, name, client_side: call['client_side'] !== false, arguments: args, response },
+    ...(signature !== undefined && { thought_signature: signature }),
+  };
+  const others = state.calls.filter((each) => each.cause !== cause || each.record.id !== id);
+  const calls = [...others, { cause, record }].slice(-maxCalls);
+  let length = 0;
+  const isTooMuch = ({ record: each }: AlphaState['calls'][number]): boolean =>
+    (length += each.arguments.length + each.response.length) > maxCallsLength;
+  return { ...state, calls: calls.slice(calls.findLastIndex(isTooMuch) + 1) };
+}
 
 function called(item: WireObject): AgentEffect[] {
   const [id, name, argsText = ''] = [asString(item['id']), asString(item['name']), asString(item['arguments'])];
@@ -169,9 +196,17 @@ const defaultThink: AlphaThink = { provider: { type: 'open-chat', model: 'gpt-4o
 
 const defaultSpeak: AlphaSpeak = { provider: { type: 'own-voices', model: 'aura-2-thalia-en' } };
 
-/** What was said so far, including before this session. */
-export function messagesOf({ config, history }: AgentContext<AlphaAgentConfig>): readonly WireObject[] {
-  return [...(config.context?.messages ?? []), ...history.map(({ role, text }) => ({ role, content: text }))];
+/** What was said and done so far, including before this session. */
+function messagesOf({ calls }: AlphaState, { config, history }: AgentContext<AlphaAgentConfig>): readonly WireObject[] {
+  const doneAfter = (line: AgentText | undefined): readonly WireObject[] => {
+    const done = calls.flatMap(({ cause, record }) => (cause === line ? record : []));
+    return done.length > 0 ? [{ type: 'History', function_calls: done }] : [];
+  };
+  return [
+    ...(config.context?.messages ?? []).map((each) => ({ type: 'History', ...each })),
+    ...doneAfter(undefined),
+    ...history.flatMap((line) => [{ type: 'History', role: line.role, content: line.text }, ...doneAfter(line)]),
+  ];
 }
 
 /** The `Settings` message. */
@@ -181,7 +216,7 @@ export function settingsOf(state: AlphaState, given: AgentContext<AlphaAgentConf
   const { think, speak, listen, prompts } = state;
   // What is asked again follows the settings.
   const isAskedAgain = history.at(-1)?.role === 'user' && history.at(-1)?.text === state.again;
-  const messages = messagesOf(given).slice(0, isAskedAgain ? -1 : undefined);
+  const messages = messagesOf(state, isAskedAgain ? { ...given, history: history.slice(0, -1) } : given);
   return {
     type: 'Settings',
     tags,
@@ -195,7 +230,7 @@ export function settingsOf(state: AlphaState, given: AgentContext<AlphaAgentConf
       speak: speakOf(speak),
       // A resumed conversation is not greeted again.
       greeting: history.length > 0 ? undefined : greeting,
-      context: messages.length > 0 ? { messages: messages.map((each) => ({ type: 'History', ...each })) } : undefined,
+      context: messages.length > 0 ? { messages } : undefined,
       ...asObject(extraBody?.['agent']),
     },
   };

@@ -117,6 +117,16 @@ function anyOrMany(check: Check): Check {
   return (value, path) => (Array.isArray(value) ? arrayOf(check, 1)(value, path) : check(value, path));
 }
 
+const historical = { type: required(oneOf('History')) };
+const history: Check = (value, path) =>
+  member(value, 'function_calls') === undefined
+    ? shape({ ...historical, role: required(oneOf('user', 'assistant')), content: required(string) })(value, path)
+    : shape({ ...historical, function_calls: required(arrayOf(pastCall, 1)) })(value, path);
+const pastCall = shape({
+  ...{ id: required(filled), name: required(filled), client_side: required(boolean) },
+  ...{ arguments: required(string), response: required(string), thought_signature: filled },
+});
+
 const settings = shape({
   type: required(oneOf('Settings')),
   tags: arrayOf(string),
@@ -139,7 +149,7 @@ const settings = shape({
       ? undefined
       : shape({
           ...{ language: filled, listen, think, speak, greeting: string },
-          context: shape({ messages: arrayOf(object) }),
+          context: shape({ messages: arrayOf(history) }),
         })(value, path),
   ),
 });
@@ -201,7 +211,6 @@ const messages: Readonly<Record<string, Check>> = {
   }),
   FunctionCallResponse: shape({
     ...{ type: kind('FunctionCallResponse'), id: required(filled), name: required(filled), content: required(string) },
-    thought_signature: string,
   }),
   ForceEndTurn: shape({ type: kind('ForceEndTurn') }),
 };

@@ -19,6 +19,8 @@ const mostRounds = 5;
 interface PendingCall extends Call {
   readonly id: string;
   readonly clientSide: boolean;
+  /** As some of Google's models have it. */
+  readonly signature?: string;
   result?: string;
 }
 
@@ -124,10 +126,14 @@ class Agent {
     });
     this.#useThink(member(agent, 'think'));
     this.#useListen(member(agent, 'listen'));
-    const history = member(member(agent, 'context'), 'messages');
-    for (const each of Array.isArray(history) ? (history as unknown[]) : []) {
+    for (const each of arrayMember(member(agent, 'context'), 'messages')) {
       const role = textMember(each, 'role');
       if (role === 'user' || role === 'assistant') this.#turns.push({ role, text: textMember(each, 'content') });
+      for (const past of arrayMember(each, 'function_calls')) {
+        this.#turns.push({
+          ...{ role: 'result', tool: textMember(past, 'name'), text: textMember(past, 'response'), failed: false },
+        });
+      }
     }
     this.#session.send({ type: 'SettingsApplied' });
     const greeting = textMember(agent, 'greeting');
@@ -146,8 +152,7 @@ class Agent {
   }
 
   get #functions(): readonly unknown[] {
-    const functions = member(this.#think, 'functions');
-    return Array.isArray(functions) ? (functions as unknown[]) : [];
+    return arrayMember(this.#think, 'functions');
   }
 
   #userStarted(): void {
@@ -250,20 +255,19 @@ class Agent {
       this.#tell('assistant', text);
       this.#talker?.say(`${text} `);
     }
+    const isSigned = textMember(member(this.#think, 'provider'), 'type') === 'google';
     this.#calls = calls.map((call) => ({
       ...call,
       id: `fc_${++this.#callCount}`,
+      ...(isSigned && { signature: `signature ${this.#callCount}` }),
       clientSide: !this.#functions.some(
         (each) => textMember(each, 'name') === call.name && member(each, 'endpoint') !== undefined,
       ),
     }));
     this.#session.send({
       type: 'FunctionCallRequest',
-      functions: this.#calls.map(({ id, name, args, clientSide }) => ({
-        id,
-        name,
-        arguments: JSON.stringify(args),
-        client_side: clientSide,
+      functions: this.#calls.map(({ id, name, args, clientSide, signature }) => ({
+        ...{ id, name, arguments: JSON.stringify(args), client_side: clientSide, thought_signature: signature },
       })),
     });
     this.#whenAnswered = () => {
@@ -329,8 +333,14 @@ class Agent {
   }
 }
 
-function historyOf({ id, name, clientSide, args, result }: PendingCall): unknown {
-  return { id, name, client_side: clientSide, arguments: JSON.stringify(args), response: result };
+function historyOf({ id, name, clientSide, args, result, signature }: PendingCall): unknown {
+  const call = { id, name, client_side: clientSide, arguments: JSON.stringify(args) };
+  return { ...call, response: result, thought_signature: signature };
+}
+
+function arrayMember(value: unknown, name: string): readonly unknown[] {
+  const found = member(value, name);
+  return Array.isArray(found) ? (found as unknown[]) : [];
 }
 
 /** Deepgram Voice Agent, V1: `wss://agent.deepgram.com/v1/agent/converse`. */
