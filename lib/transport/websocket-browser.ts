@@ -10,6 +10,9 @@ import {
   type SocketData,
 } from './socket.ts';
 
+/** Whether this runtime's sockets send headers. */
+export const sendsHeaders: boolean = false;
+
 /** The runtime's own WebSocket: sends no headers and no pings, and gives no reason for a rejected upgrade. */
 export const openSocket: RawSocketFactory = (...args) =>
   openWith((url, protocols) => new WebSocket(url, protocols))(...args);

@@ -22,6 +22,9 @@ const violationGraceMs = 200;
 const refusalBytes = 16 * 1024;
 const refusalBodyMs = 500;
 
+/** Whether this runtime's sockets send headers. */
+export const sendsHeaders: boolean = true;
+
 /** The `ws` package's WebSocket, loaded on the first connection. */
 export const openSocket: RawSocketFactory = (request, limits, handler): RawSocket => {
   const socket = new NodeSocket(handler);

@@ -62,11 +62,21 @@ describe('DeltaSTT: the first message and the credential', () => {
     expect(first).not.toHaveProperty('api_key');
   });
 
-  it('says a key in the first message that no page may offer as a subprotocol', async () => {
+  it('offers a temporary key as a subprotocol, as pages can', async () => {
+    const { request, first } = await asked({ apiKey: 'snx_temp_WYJ67R' });
+    expect(request.protocols).toEqual(['soniox-api-key', 'snx_temp_WYJ67R']);
+    expect(first).not.toHaveProperty('api_key');
+  });
+
+  it('says a key in the first message that no subprotocol can carry, only where there are no headers', async () => {
     const { request, first } = await asked({ apiKey: 'temp:WYJ67R' });
-    const { headers, protocols } = request;
-    expect([headers, protocols]).toEqual([{ Authorization: 'Bearer temp:WYJ67R' }, undefined]);
-    expect(first).toMatchObject({ api_key: 'temp:WYJ67R' });
+    expect(request.headers).toEqual({ Authorization: 'Bearer temp:WYJ67R' });
+    expect(first).not.toHaveProperty('api_key');
+    // As in a page, which has no headers.
+    const WebSocket = Object as unknown as NonNullable<DeltaSTTConfig['WebSocket']>;
+    const page = await asked({ apiKey: 'temp:WYJ67R', WebSocket });
+    expect(page.request.protocols).toBeUndefined();
+    expect(page.first).toMatchObject({ api_key: 'temp:WYJ67R' });
   });
 
   it('sends no credential to a proxy', async () => {

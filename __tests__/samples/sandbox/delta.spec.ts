@@ -150,7 +150,13 @@ describe("the sandbox's Soniox", () => {
         headers: { 'content-type': 'application/json', ...headers },
       });
     const answer = await ask({ usage_type: 'transcribe_websocket', expires_in_seconds: 60 });
-    expect([answer.status, await answer.json()]).toEqual([201, { api_key: aText, expires_at: aText }]);
+    const granted = (await answer.json()) as { readonly api_key: string };
+    expect([answer.status, granted]).toEqual([201, { api_key: aText, expires_at: aText }]);
+    const page = await connect(address, ['soniox-api-key', granted.api_key]);
+    expect([page.protocol, granted.api_key]).toEqual(['soniox-api-key', expect.stringMatching(/^snx_temp_\w/)]);
+    page.close();
+    const old = granted.api_key.replace('snx_temp_', 'temp:');
+    (await connect(address, [], { authorization: `Bearer ${old}` })).close();
     expect((await ask({ usage_type: 'transcribe_websocket', expires_in_seconds: 3_601 })).status).toBe(400);
     expect((await ask({ usage_type: 'transcribe_websocket', expires_in_seconds: 60 }, {})).status).toBe(401);
     const client = await connect(address, ['soniox-api-key', 'sandbox-key']);

@@ -1,3 +1,4 @@
+import { sendsHeaders } from '#websocket';
 import { asNumber, asObjects, asString, type WireObject } from '../../core/guard.ts';
 import type { Translation } from '../../core/roles.ts';
 import type { DeltaSTTConfig } from './delta-stt.ts';
@@ -77,9 +78,12 @@ export const deltaDialect: STTDialect<DeltaSTTConfig, DeltaUtterance> = {
   },
   commands: { finalize: (state) => [state, { type: 'send-after-audio', message: { type: 'finalize' } }] },
 
-  credentials: (key) => ({
+  credentials: (key, { WebSocket: own }) => ({
     headers: { Authorization: `Bearer ${key}` },
-    ...(protocolName.test(key) && { protocols: ['soniox-api-key', key] }),
+    ...(protocolName.test(key)
+      ? { protocols: ['soniox-api-key', key] }
+      : // The header is enough: the first message need not say it.
+        sendsHeaders && !own && { protocols: [] }),
   }),
   // Messages have no type field.
   typeOf: ({ error_code: code }) => (code === undefined ? 'tokens' : 'error'),

@@ -141,7 +141,8 @@ export class DeltaSTT extends StreamingSTT<DeltaSTTConfig> {
   }
 
   /**
-   * The key as header; in browsers, a temporary key as subprotocol, or in the first message if it is not a valid one.
+   * The key as header; in browsers, a temporary key as subprotocol, or in the first message if none can carry it, as with
+   * the older keys `temp:…`.
    */
   override async resolveSocketCredentials(): Promise<SocketCredentials> {
     this.#spokenKey = undefined;

@@ -24,7 +24,9 @@ import {
 import { Refusal } from '../vendor.ts';
 import type { Vendor } from '../vendor.ts';
 
-const tokenPrefix = 'temp:';
+const tokenPrefix = 'snx_temp_';
+/** Temporary keys, and those of before, whose colon no subprotocol can carry. */
+const temporary = /^(?:snx_temp_|temp:)(.+)$/;
 
 const refuse = (status: number, why: string): Refusal =>
   new Refusal(status, { status_code: status, error_type: 'error', message: why, request_id: crypto.randomUUID() }, why);
@@ -248,9 +250,8 @@ function parse(text: string): unknown {
 function connect(upgrade: Upgrade, { credentials, limits }: Environment): void {
   const { headers, protocols, proxied, query } = upgrade;
   if ([...query].length > 0) throw refuse(400, 'the address takes no query');
-  const isTemporary = (key: string): boolean => key.startsWith(tokenPrefix) && credentials.isToken(key.slice(5));
   const isGood = (key: string | undefined): boolean =>
-    key !== undefined && (credentials.isKey(key) || isTemporary(key));
+    key !== undefined && (credentials.isKey(key) || credentials.isToken(temporary.exec(key)?.[1]));
   const header = headers['authorization'];
   const [name, offered] = protocols;
   const comesWithKey = header !== undefined || name === 'soniox-api-key';
@@ -261,7 +262,11 @@ function connect(upgrade: Upgrade, { credentials, limits }: Environment): void {
   }
   upgrade.accept((session) => {
     // The old way: the key in the first message.
-    const mayStart = (message: unknown): boolean => comesWithKey || proxied || isGood(textMember(message, 'api_key'));
+    const mayStart = (message: unknown): boolean => {
+      const key = textMember(message, 'api_key');
+      if (key) upgrade.log('a key in the first message, which is refused from January 2027 on');
+      return comesWithKey || proxied || isGood(key);
+    };
     serve(session, mayStart, limits.deltaIdleMs);
   });
 }
