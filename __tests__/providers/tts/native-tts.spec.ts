@@ -141,6 +141,39 @@ describe('NativeTTS', () => {
     });
   }
 
+  for (const [lang, voiceLang, spoken] of [
+    ['en_US', 'en-US', 'en-US'],
+    ['eng-USA-f000', 'en-US', 'en-US'],
+    ['eng_GBR_f000', 'en', 'en-GB'],
+    ['deu-AUT-f000', 'de-AT', 'de-AT'],
+    ['por-PRT-f000', 'pt-PT', 'pt-PT'],
+    ['pol-POL', 'pl', 'pl-PL'],
+    ['zho-CHN-f000', 'zh-CN', 'zh-CN'],
+    ['kor-KOR', 'ko-KR', 'ko-KR'],
+    ['fil-PH', 'fil', 'fil-PH'],
+  ] as const) {
+    it(`finds the voice ${lang} of Android for ${voiceLang}`, async () => {
+      synthesis.voices = [
+        { name: 'another', lang: 'sv-SE', default: true },
+        { name: 'wanted', lang, default: false },
+      ];
+      playing(await ready({ voiceLang }), ['Hello.']);
+      expect([synthesis.last.voice?.name, synthesis.last.lang]).toEqual(['wanted', spoken]);
+    });
+  }
+
+  it('a language is not the beginning of another', async () => {
+    synthesis.voices = [{ name: 'Filipino', lang: 'fil-PH', default: true }];
+    playing(await ready({ voiceLang: 'fi' }), ['Hello.']);
+    expect(synthesis.last.voice ?? null).toBe(null);
+  });
+
+  it('another region of a voice of Android is another voice', async () => {
+    synthesis.voices = [{ name: 'wanted', lang: 'eng-GBR-f000', default: true }];
+    playing(await ready({ voiceLang: 'en-US' }), ['Hello.']);
+    expect(synthesis.last.voice ?? null).toBe(null);
+  });
+
   it('waits for voices that come late, asks again where no event tells, and says that a voice is missing', async () => {
     const voices = synthesis.voices;
     synthesis.voices = [];

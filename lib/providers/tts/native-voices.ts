@@ -10,6 +10,7 @@ import {
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
+import { ownEntry } from '../../core/own-entry.ts';
 import { merge } from '../../stream/merge.ts';
 import { patientTimer } from '../../stream/patient-timer.ts';
 
@@ -56,12 +57,22 @@ export function nativeVoiceNamed(name: string): SpeechSynthesisVoice | undefined
 }
 
 function voiceSpeaking(language: string): SpeechSynthesisVoice | undefined {
-  const wanted = language.toLowerCase();
-  const voices = nativeVoices().filter(({ lang }) => bcp47(lang).toLowerCase().startsWith(wanted));
+  // `fi` is not `fil`.
+  const wanted = `${language.toLowerCase()}-`;
+  const voices = nativeVoices().filter(({ lang }) => `${bcp47(lang).toLowerCase()}-`.startsWith(wanted));
   return voices.find((voice) => voice.default) ?? voices[0];
 }
 
-/** Some Android voices say `en_US`. */
+/** The regions of two letters that do not begin their names of three. */
+const regions: Readonly<Record<string, string>> = {
+  ...{ AUT: 'AT', CHL: 'CL', CHN: 'CN', DNK: 'DK', IRL: 'IE', KOR: 'KR', MEX: 'MX', POL: 'PL', PRT: 'PT' },
+  ...{ SWE: 'SE', TUR: 'TR', UKR: 'UA' },
+};
+
+/** On Android, Chrome's voices say `en_US`, and Firefox's `eng-USA-f000`. */
 function bcp47(lang: string): string {
-  return lang.replaceAll('_', '-');
+  const tag = lang.replaceAll('_', '-');
+  const [, language, region] = /^([a-z]{3})-([A-Z]{3})\b/.exec(tag) ?? [];
+  if (language === undefined || region === undefined) return tag;
+  return `${Intl.getCanonicalLocales(language)[0] ?? language}-${ownEntry(regions, region) ?? region.slice(0, 2)}`;
 }
