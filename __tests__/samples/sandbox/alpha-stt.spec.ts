@@ -223,8 +223,12 @@ describe("the sandbox's /v1/listen", () => {
     expect(asked.status).toBe(400);
   });
 
-  it.each(['multi', 'en-GB'])('Nova-3 Medical hears %s', async (language) => {
-    const client = await listen(`model=nova-3-medical&${raw}&language=${language}`);
+  it.each([
+    ['nova-3-medical', 'multi'],
+    ['nova-3-medical', 'en-GB'],
+    ['nova-3-pharma', 'en-IN'],
+  ])('%s hears %s', async (model, language) => {
+    const client = await listen(`model=${model}&${raw}&language=${language}`);
     client.send(closeStream);
     expect((await client.closed).code).toBe(1000);
   });
@@ -248,6 +252,7 @@ describe("the sandbox's /v1/listen", () => {
     [`model=nova-3&${raw}&diarize=true&diarize_model=latest`, 400, 'INVALID_QUERY_PARAMETER'],
     [`model=nova-2&${raw}&keyterm=a`, 400, 'INVALID_QUERY_PARAMETER'],
     [`model=nova-3-medical&${raw}&language=de`, 400, 'Bad Request'],
+    [`model=nova-3-pharma&${raw}&language=multi`, 400, 'Bad Request'],
     [`model=nova-3&${raw}&topics=true`, 403, 'INSUFFICIENT_PERMISSIONS'],
     [`model=nova-3&${raw}&model=nova-3`, 400, 'INVALID_QUERY_PARAMETER'],
   ];

@@ -45,7 +45,7 @@ export interface BetaSTTOptions extends StreamingSTTConfig {
   readonly speakerLabels?: boolean;
   /** Maximum number of speakers to tell apart. */
   readonly maxSpeakers?: number;
-  /** Default: false. */
+  /** Whether profanities are masked. Default: false. */
   readonly filterProfanity?: boolean;
   /** What the conversation is about; Universal-3 family. */
   readonly prompt?: string;

@@ -38,7 +38,7 @@ export interface IotaSTTConfig extends RemoteConfig {
   readonly model?: IotaSTTModel;
   /** Whether results have word times, in `metadata.words`. Default: false. */
   readonly enableWordTimeOffsets?: boolean;
-  /** Default: true. */
+  /** Whether results have punctuation. Default: true. */
   readonly enableAutomaticPunctuation?: boolean;
   /** Whether profanities are masked except for the first letter. Default: false. */
   readonly profanityFilter?: boolean;

@@ -37,6 +37,7 @@ const models = [
   'nova-3',
   'nova-3-general',
   'nova-3-medical',
+  'nova-3-pharma',
   'nova-2',
   ...nova2.map((variant) => `nova-2-${variant}`),
   'base',
@@ -127,9 +128,12 @@ function check(upgrade: Upgrade): void {
   if (query.has('utterance_end_ms') && query.get('interim_results') !== 'true') {
     throw invalidQuery('utterance_end_ms needs interim_results=true');
   }
-  if (model === 'nova-3-medical' && !/^(multi|en(-(US|AU|CA|GB|IE|IN|NZ))?)$/.test(query.get('language') ?? 'en')) {
+  const language = query.get('language') ?? 'en';
+  const isEnglish = /^en(-(US|AU|CA|GB|IE|IN|NZ))?$/.test(language);
+  if (model === 'nova-3-medical' && !isEnglish && language !== 'multi') {
     throw noSuchModel('nova-3-medical takes English, and multi for a mixture of languages');
   }
+  if (model === 'nova-3-pharma' && !isEnglish) throw noSuchModel('nova-3-pharma takes English');
   if (query.has('summarize')) throw invalidQuery('summarize is not for streams');
   if (query.has('topics') || query.has('intents'))
     throw alphaRefusal(403, undefined, undefined, 'topics and intents are not for streams');
