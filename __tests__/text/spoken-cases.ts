@@ -189,6 +189,9 @@ export const spokenCases: Readonly<Record<string, readonly (readonly [written: s
   ],
   'pt-BR': [
     ['R$ 1.000.000,50', 'um milhão de reais e cinquenta centavos'],
+    ['R$ 1.002.002,50', 'um milhão dois mil e dois reais e cinquenta centavos'],
+    ['1.100.100', 'um milhão cem mil e cem'],
+    ['1.022.020', 'um milhão vinte e dois mil e vinte'],
     ['Custa R$ 1.234,50.', 'Custa mil duzentos e trinta e quatro reais e cinquenta centavos.'],
     ['às 15h45', 'às quinze horas e quarenta e cinco minutos'],
     ['às 15:00', 'às quinze horas'],
@@ -215,6 +218,10 @@ export const spokenCases: Readonly<Record<string, readonly (readonly [written: s
   'pt-PT': [
     ['16', 'dezasseis'],
     ['1.000.000.000', 'mil milhões'],
+    ['1.500.000.000', 'mil e quinhentos milhões'],
+    ['2.001.000.000 €', 'dois mil e um milhões de euros'],
+    ['1.500.200.001', 'mil e quinhentos milhões duzentos mil e um'],
+    ['1.001.000.000.000', 'um bilião mil milhões'],
     ['12,50 €', 'doze euros e cinquenta cêntimos'],
   ],
   'ja-JP': [

@@ -7,6 +7,8 @@ const tenths = list(
   'décimo vigésimo trigésimo quadragésimo quinquagésimo sexagésimo septuagésimo octogésimo nonagésimo',
 );
 
+const names = ['milh', 'bilh', 'trilh'];
+
 /** Portuguese, as in Brazil unless the region is another. */
 export const languageOf: LanguageOf = ({ region }) => {
   const isBrazilian = region === undefined || region === 'BR';
@@ -29,20 +31,23 @@ export const languageOf: LanguageOf = ({ region }) => {
       .replace(/(ent|zent)os\b/g, '$1as');
   const cardinal = (value: number, gender?: Gender): string => {
     if (value === 0) return 'zero';
-    const names = isBrazilian
-      ? ['milhão', 'bilhão', 'trilhão', 'milhões', 'bilhões', 'trilhões']
-      : ['milhão', 'mil milhões', 'bilião', 'milhões', 'mil milhões', 'biliões'];
-    const said = inThousands(value, (group, power) => {
-      if (power === 0) return gender === 'f' ? agreed(below1000(group)) : below1000(group);
-      if (power === 1)
-        return group === 1 ? 'mil' : `${gender === 'f' ? agreed(below1000(group)) : below1000(group)} mil`;
-      if (group === 1) return `${power === 3 && !isBrazilian ? '' : 'um '}${names[power - 2]}`;
-      return `${below1000(group)} ${names[power + 1]}`;
-    });
+    const [billions, millions] = [Math.floor(value / 10 ** 12), Math.floor(value / 1_000_000) % 1_000_000];
+    const count = (number: number, one: string, many: string): string[] =>
+      number === 0 ? [] : [number === 1 ? `um ${one}` : `${cardinal(number)} ${many}`];
+    const below = isBrazilian ? value : value % 1_000_000;
+    const said = [
+      // Portugal counts in thousands of millions.
+      ...(isBrazilian ? [] : [...count(billions, 'bilião', 'biliões'), ...count(millions, 'milhão', 'milhões')]),
+      ...inThousands(below, (group, power) => {
+        if (power > 1) return group === 1 ? `um ${names[power - 2]}ão` : `${below1000(group)} ${names[power - 2]}ões`;
+        const hundred = gender === 'f' ? agreed(below1000(group)) : below1000(group);
+        return power === 0 ? hundred : group === 1 ? 'mil' : `${hundred} mil`;
+      }),
+    ];
     const rest = value % 1000;
     const last = said.pop() ?? '';
     const isJoined = said.length > 0 && rest > 0 && (rest < 100 || rest % 100 === 0);
-    return [...said, last].join(' ').replace(isJoined ? ` ${last}` : '\0', ` e ${last}`);
+    return said.length > 0 ? `${said.join(' ')}${isJoined ? ' e ' : ' '}${last}` : last;
   };
   const ordinal = (value: number, mark: string): string | undefined => {
     if (value < 1 || value > 99) return undefined;
