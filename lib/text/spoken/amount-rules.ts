@@ -1,4 +1,4 @@
-import type { Currency, Noun, Rule } from './language.ts';
+import type { Currency, Noun, Rule, SpokenLanguage } from './language.ts';
 import { sayNumeral, valueOf, type Numeral } from './numbers.ts';
 import { anyOf, lettersEnd, rangeOf, wordEnds, type RuleParts } from './parts.ts';
 
@@ -25,6 +25,12 @@ const signs: Readonly<Record<string, string>> = {
   ...{ US$: 'USD', R$: 'BRL', C$: 'CAD', A$: 'AUD', '€': 'EUR', '£': 'GBP', '₹': 'INR', '₽': 'RUB', '₩': 'KRW' },
   ...{ '₺': 'TRY', '₪': 'ILS', '¥': 'JPY', $: 'USD' },
 };
+
+/** The expression of what may follow a number that says how much: a currency, a unit or a magnitude. */
+export function amountMark({ units = {}, signs: own = {}, magnitudes }: SpokenLanguage): string {
+  const marks = [international, units, signs, own, magnitudes].flatMap(Object.keys);
+  return `\\s?(?:[%٪]|(?:${anyOf(marks)}|${codes})${lettersEnd})`;
+}
 
 /** Money, percentages and units. */
 export function amountRules(parts: RuleParts): Rule[] {

@@ -110,6 +110,8 @@ export interface SpokenLanguage {
   readonly phoneGroup?: (digits: string) => string;
   /** Abbreviations, with or without what has to follow them. */
   readonly abbreviations: readonly Rule[];
+  /** Local phone numbers that are written like counts, where spaces separate thousands. */
+  readonly localPhone?: string;
   /** Beginnings of nouns that are often counted, by gender, as expressions, where "one" has a gender. */
   readonly counted?: Readonly<Partial<Record<Gender, string>>>;
   /** Words that belong to what stands beside them, beside months, magnitudes and units. */

@@ -34,13 +34,16 @@ export function numberPattern({ decimal, group, groupSize }: Separators): string
   const [point, comma] = [escaped(decimal), escaped(group)];
   // Narrow spaces separate thousands everywhere, and where the language does not use dots or commas, all spaces do.
   const groups = /\s/.test(group) ? ` \u00a0\u202f${decimal === ',' ? '.' : ''}` : `${comma}\u00a0\u202f`;
+  // Elsewhere, a space alone does not join "5 200": two of them do, or zeros.
+  const spaced = '[1-9]\\d{0,2}(?: 000|(?: \\d{3}){2,4})(?! ?\\d|-\\d{4})';
   const grouped = `\\d{1,3}(?:[${groups}]\\d${groupSize}){1,5}(?!\\d)(?:${point}\\d{1,12})?`;
   // Where both separators stand in the other order, nothing else can be meant.
   const foreign = /\s/.test(group) ? '\\d{1,3}(?:[.,]\\d{3}){1,4}[.,]\\d{1,2}(?!\\d)' : '';
   const swapped = `\\d{1,3}(?:${point}\\d{3}){1,4}${comma}\\d{1,2}(?!\\d)`;
   // ".5" is a number where the point is a dot: elsewhere, nobody begins with a comma.
   const fraction = decimal === '.' ? '|(?<![\\d.,\\p{L}])\\.\\d{1,12}' : '';
-  return `(?:${foreign || swapped}|${grouped}|\\d{1,15}(?:${point}\\d{1,12})?${fraction})`;
+  const byHand = groups.startsWith(' ') ? '' : `|${spaced}(?:${point}\\d{1,12})?`;
+  return `(?:${foreign || swapped}${byHand}|${grouped}|\\d{1,15}(?:${point}\\d{1,12})?${fraction})`;
 }
 
 /** Reads what {@link numberPattern} has found, with its sign. */

@@ -9,6 +9,8 @@ export interface RuleParts {
   /** The expression of a number, without a sign. */
   readonly number: string;
   readonly read: (written: string) => Numeral;
+  /** Whether thousands are separated by spaces. */
+  readonly groupsBySpace: boolean;
   /** The number of each month, by its names as they may be written, without dots. */
   readonly months: ReadonlyMap<string, number>;
   /** Their long names. */
@@ -73,5 +75,6 @@ export function partsOf(language: SpokenLanguage, locale: string): RuleParts {
     ...{ language, locale, months, monthNames },
     number: numberPattern(separators),
     read: (written) => readNumeral(written, separators),
+    groupsBySpace: /\s/.test(separators.group),
   };
 }

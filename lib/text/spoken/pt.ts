@@ -96,6 +96,7 @@ export const languageOf: LanguageOf = ({ region }) => {
       const rest = minute > 0 ? ` e ${cardinal(minute)} minuto${minute > 1 ? 's' : ''}` : '';
       return hours + rest + (second ? ` e ${cardinal(second)} segundo${second > 1 ? 's' : ''}` : '');
     },
+    localPhone: '[29]\\d\\d \\d{3} \\d{3}',
     abbreviations: [
       abbreviation('R\\.(?= \\p{Lu})', 'Rua'),
       abbreviation('[Aa]v\\.', 'avenida'),

@@ -1,5 +1,5 @@
 import { addressRules } from './address-rules.ts';
-import { amountRules, unitWords } from './amount-rules.ts';
+import { amountMark, amountRules, unitWords } from './amount-rules.ts';
 import { dateRules, timeRules } from './calendar-rules.ts';
 import type { Rule, SpokenLanguage } from './language.ts';
 import { sayDigits, sayNumeral, sayWhole } from './numbers.ts';
@@ -13,7 +13,7 @@ export function rulesOf(parts: RuleParts): readonly Rule[] {
     ...(language.rules ?? []),
     ...dateRules(parts),
     ...timeRules(parts),
-    ...phoneRules(language),
+    ...phoneRules(parts),
     ...amountRules(parts),
     ...numberRules(parts),
     ...language.abbreviations,
@@ -33,7 +33,26 @@ export function hotWords({ language, months }: RuleParts): ReadonlySet<string> {
   ]);
 }
 
-function phoneRules(language: SpokenLanguage): Rule[] {
+/** Whether digits in groups are a count, or a range of counts, given what follows. */
+function countsOf({ language, number, groupsBySpace }: RuleParts): (written: string, after: string) => boolean {
+  const { counted = {}, localPhone = '(?!)' } = language;
+  const nouns = Object.values(counted).map((each) => `[ \\u00a0\\u202f](?:${each})`);
+  const said = new RegExp(`^(?:${[amountMark(language), ...nouns].join('|')})`, 'u');
+  const whole = new RegExp(`^${number}$`, 'u');
+  const local = new RegExp(`^${localPhone}$`);
+  const inGroups = /^[1-9]\d{0,2}(?:[ .\u00a0\u202f]\d{3})+$/;
+  // Few phone numbers end in so many zeros.
+  const isRound = /^(?:[1-9]\d{0,2}|[1-9]\d? \d{3}) 000$| 000 000$/;
+  return (written, after) =>
+    written.split(/[-‑–]/).every((each) => {
+      if (!inGroups.test(each) || !whole.test(each)) return false;
+      return !each.includes(' ') || said.test(after) || isRound.test(each) || (groupsBySpace && !local.test(each));
+    });
+}
+
+function phoneRules(parts: RuleParts): Rule[] {
+  const { language } = parts;
+  const isCount = countsOf(parts);
   const { words, phonePause = ', ', phoneGroup = (digits: string): string => sayDigits(digits, language) } = language;
   const space = language.spaced === false ? '' : ' ';
   const say = (written: string): string | undefined => {
@@ -56,7 +75,10 @@ function phoneRules(language: SpokenLanguage): Rule[] {
     `0\\d{8,11}`,
     // Nobody counts that far without separators, unless the number is round.
     `[1-9]\\d{9,14}(?<!0{6})`,
-  ].map((pattern) => ({ pattern: `(?<phone>${pattern})${wordEnds}`, say: ({ phone = '' }) => say(phone) }));
+  ].map((pattern) => ({
+    pattern: `(?<phone>${pattern})${wordEnds}`,
+    say: ({ phone = '' }, { after }) => (isCount(phone, after) ? undefined : say(phone)),
+  }));
 }
 
 function numberRules({ language, number, read }: RuleParts): Rule[] {
