@@ -59,7 +59,7 @@ export function amountRules(parts: RuleParts): Rule[] {
 }
 
 function moneyRules({ language, locale, number, read }: RuleParts): Rule[] {
-  const { words, spaced = true, currencies, magnitudes } = language;
+  const { words, spaced = true, currencies, magnitudes, beforeMagnitude = (said: string): string => said } = language;
   const space = spaced ? ' ' : '';
   const codeOf: Readonly<Record<string, string>> = { ...signs, ...language.signs };
   const plural = new Intl.PluralRules(locale);
@@ -85,7 +85,7 @@ function moneyRules({ language, locale, number, read }: RuleParts): Rule[] {
     const { whole, decimals, isNegative } = numeral;
     if (magnitude) {
       const many = nameOf(code, { isNegative, whole: '5000000', decimals: '' });
-      const said = sayNumeral(numeral, language, 'm');
+      const said = beforeMagnitude(sayNumeral(numeral, language, 'm'));
       return `${said}${space}${magnitudes[magnitude] ?? magnitude}${ofMillions(many)}${many}`;
     }
     const main: Numeral = { isNegative, whole, decimals: '' };

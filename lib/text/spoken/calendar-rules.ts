@@ -1,4 +1,5 @@
-import type { Rule } from './language.ts';
+import type { Rule, SpokenLanguage } from './language.ts';
+import { sayLetters } from './numbers.ts';
 import { anyOf, rangeOf, wordEnds, type RuleParts } from './parts.ts';
 
 /** In which order a locale writes a date of numbers. */
@@ -10,7 +11,7 @@ function orderOf(locale: string): string {
     .join('');
 }
 
-/** Dates: 2026-11-23, 23/11/2026, 23 November 2026, Nov. 23. */
+/** Dates: 2026-11-23T10:00, 2026-11-23, 23/11/2026, 23 November 2026, Nov. 23. */
 export function dateRules({ language, locale, months, monthNames }: RuleParts): Rule[] {
   const { dateLink = '', ordinalMarks, dottedOrdinals = false } = language;
   const isMonthFirst = orderOf(locale).startsWith('md');
@@ -33,6 +34,7 @@ export function dateRules({ language, locale, months, monthNames }: RuleParts): 
   const day = '(?<day>[0-3]?\\d)';
   const pair = (sign: string): string => `(?<first>[0-3]?\\d)${sign}(?<second>[0-3]?\\d)${sign}`;
   return [
+    { pattern: isoTime, say: (groups, context) => sayIsoTime(say()(groups, context), groups, language) },
     { pattern: `(?<year>[12]\\d{3})[-/.](?<month>[01]?\\d)[-/.]${day}${wordEnds}`, say: say() },
     ...['\\.', '/', '-'].map((sign) => ({
       pattern: `${pair(sign)}(?<year>[12]\\d{3}${sign === '/' || dottedOrdinals ? '|\\d\\d' : ''})${wordEnds}`,
@@ -48,6 +50,31 @@ export function dateRules({ language, locale, months, monthNames }: RuleParts): 
         ]
       : []),
   ];
+}
+
+const isoTime = [
+  '(?<year>[12]\\d{3})-(?<month>[01]\\d)-(?<day>[0-3]\\d)T(?<hour>[01]\\d|2[0-4]):(?<minute>[0-5]\\d)',
+  '(?::(?<second>[0-5]\\d)(?:[.,]\\d{1,9})?)?',
+  '(?<zone>Z|(?<sign>[+\\-−])(?<ahead>[01]\\d)(?::?(?<rest>[0-5]\\d))?)?',
+  wordEnds,
+].join('');
+
+/** The time of 2026-11-23T10:00, after its date. */
+function sayIsoTime(
+  date: string | undefined,
+  { hour, minute, second, zone, sign, ahead, rest }: Readonly<Record<string, string | undefined>>,
+  language: SpokenLanguage,
+): string | undefined {
+  const { words, spaced = true, phonePause: pause = ', ', cardinal } = language;
+  const at = { hour: Number(hour), minute: Number(minute), second: Number(second ?? 0), mark: '', before: '' };
+  const time = language.time(at);
+  if (date === undefined || time === undefined) return undefined;
+  const offset = [Number(ahead ?? 0), Number(rest ?? 0)].filter((part) => part > 0).map((part) => cardinal(part));
+  const said = [
+    ...[time, ...(zone === undefined ? [] : [sayLetters('UTC', language)])],
+    ...(offset.length > 0 ? [sign === '+' ? words.plus : words.minus, ...offset] : []),
+  ];
+  return `${date}${spaced ? pause : ''}${said.join(spaced ? ' ' : '')}`;
 }
 
 function lower(text: string = ''): string {

@@ -146,10 +146,10 @@ export const languageOf: LanguageOf = ({ region }) => {
     time: ({ hour, minute = 0, second, mark }) => {
       const half = mark && ` ${mark.startsWith('a') ? 'a' : 'p'} m`;
       const hours = cardinal(hour);
-      if (second) return `${hours} ${cardinal(minute)} and ${cardinal(second)} ${second === 1 ? 'second' : 'seconds'}`;
-      if (minute > 0) return `${hours} ${minute < 10 ? 'oh ' : ''}${cardinal(minute)}${half}`;
-      if (half) return hours + half;
-      return hour > 12 ? `${hours} hundred` : hour === 0 ? 'midnight' : `${hours} o'clock`;
+      const seconds = second ? ` and ${cardinal(second)} ${second === 1 ? 'second' : 'seconds'}` : '';
+      if (minute > 0) return `${hours} ${minute < 10 ? 'oh ' : ''}${cardinal(minute)}${seconds}${half}`;
+      if (half && !seconds) return hours + half;
+      return `${hour > 12 ? `${hours} hundred` : hour === 0 ? 'midnight' : `${hours} o'clock`}${seconds}${half}`;
     },
     abbreviations: [
       {

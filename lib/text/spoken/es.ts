@@ -105,12 +105,12 @@ export const languageOf: LanguageOf = ({ region }) => {
     time: ({ hour, minute = 0, second, mark }) => {
       const hours = cardinal(hour, 'f');
       const half = mark.startsWith('a') ? ' a eme' : mark.startsWith('p') ? ' pe eme' : '';
-      const seconds = second ? ` y ${cardinal(second)} segundo${second > 1 ? 's' : ''}` : '';
+      const seconds = second ? ` y ${cardinal(second, 'm')} segundo${second > 1 ? 's' : ''}` : '';
       if (minute > 0) return `${hours} ${minute < 10 ? 'cero ' : ''}${cardinal(minute)}${seconds}${half}`;
+      const whole = `${hours} hora${hour === 1 ? '' : 's'}`;
+      if (seconds) return whole + seconds + half;
       if (half) return hours + half;
-      return mark.startsWith('h') || hour > 12 || hour === 0
-        ? `${hours} hora${hour === 1 ? '' : 's'}`
-        : `${hours} en punto`;
+      return mark.startsWith('h') || hour > 12 || hour === 0 ? whole : `${hours} en punto`;
     },
     abbreviations: [
       abbreviation('[Cc]/ ?(?=\\p{L})', 'calle '),

@@ -89,7 +89,7 @@ export const languageOf: LanguageOf = () => ({
   time: ({ hour, minute = 0, second, mark }) => {
     const head = mark ? `${mark} ` : '';
     const rest = minute > 0 ? ` e ${cardinal(minute)}` : '';
-    const seconds = second ? ` e ${cardinal(second)} second${second === 1 ? 'o' : 'i'}` : '';
+    const seconds = second ? ` e ${cardinal(second, 'm')} second${second === 1 ? 'o' : 'i'}` : '';
     return `${head}${hour === 0 ? 'zero' : cardinal(hour, hour === 1 ? 'f' : undefined)}${rest}${seconds}`;
   },
   abbreviations: [
@@ -103,8 +103,8 @@ export const languageOf: LanguageOf = () => ({
     abbreviation('ecc\\.', 'eccetera', true),
   ],
   counted: {
-    m: 'giorn|mes[ei]|ann[oi]|minut|second|metr|chilometr|punt|grad|bigliett|libr|articol|prodott|pacc|post',
-    f: 'or[ae]|settiman|person|volt|nott|pagin|domand|camer|tavol|bottigli|sterlin',
+    m: 'giorn|mes[ei]|ann[oi]|minut|second|metr|chil|litr|punt|euro|dollar|franc|grad|bigliett|libr|articol|prodott|pacc|post',
+    f: 'or[ae]|settiman|person|volt|nott|pagin|domand|camer|tavol|bottigli|sterlin|tonnellat',
   },
   rules: [
     {

@@ -19,7 +19,6 @@ function cardinal(value: number): string {
     .map((power) => {
       const group = Math.floor(value / 10_000 ** power) % 10_000;
       if (group === 0) return '';
-      // "千万" alone would be read as one word, so the one is said.
       const head = power > 0 && group >= 1000 && group < 2000 ? '一' : '';
       return head + below10000(group) + (powers[power] ?? '');
     })
@@ -45,6 +44,8 @@ export const languageOf: LanguageOf = () => ({
   },
   signs: { 円: 'JPY', ドル: 'USD', ユーロ: 'EUR', '¥': 'JPY' },
   magnitudes: { 万: '万', 億: '億', 兆: '兆' },
+  // "千万" alone would be read as one word, so the one is said.
+  beforeMagnitude: (said) => said.replace(/(?<![二三四五六七八九])千/, '一千'),
   units: { '㎞': 'kilometer', '㎏': 'kilogram', '㎝': 'centimeter', '℃': 'celsius' },
   unitNouns: {
     mg: noun('ミリグラム'),

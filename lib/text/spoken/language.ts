@@ -90,6 +90,8 @@ export interface SpokenLanguage {
   readonly signs?: Readonly<Record<string, string>>;
   /** "million", as written and as said. */
   readonly magnitudes: Readonly<Record<string, string>>;
+  /** A number before a magnitude, where it is said differently there. */
+  readonly beforeMagnitude?: (said: string) => string;
   /** Units written in the language's own letters, by the names of `Intl` or of `unitNouns`. */
   readonly units?: Readonly<Record<string, string>>;
   /** Units that `Intl` does not know. */
@@ -108,10 +110,10 @@ export interface SpokenLanguage {
   readonly phonePause?: string;
   /** A group of a phone number. Default: digit by digit. */
   readonly phoneGroup?: (digits: string) => string;
-  /** Abbreviations, with or without what has to follow them. */
-  readonly abbreviations: readonly Rule[];
   /** Local phone numbers that are written like counts, where spaces separate thousands. */
   readonly localPhone?: string;
+  /** Abbreviations, with or without what has to follow them. */
+  readonly abbreviations: readonly Rule[];
   /** Beginnings of nouns that are often counted, by gender, as expressions, where "one" has a gender. */
   readonly counted?: Readonly<Partial<Record<Gender, string>>>;
   /** Words that belong to what stands beside them, beside months, magnitudes and units. */

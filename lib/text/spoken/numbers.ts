@@ -85,6 +85,13 @@ export function sayNumeral(numeral: Numeral, language: SpokenLanguage, gender?: 
   return `${sign}${sayWhole(whole, language)}${space}${words.point}${space}${said}`;
 }
 
+/** Letter by letter, for capitals. */
+export function sayLetters(word: string, { letters, spaced = true }: SpokenLanguage): string {
+  const names = letters?.split(' ');
+  const nameOf = (letter: string): string => names?.[letter.charCodeAt(0) - 65] ?? letter;
+  return Array.from(word, nameOf).join(spaced || !names ? ' ' : '');
+}
+
 /** The value, for plurals. */
 export function valueOf({ whole, decimals }: Numeral): number {
   return Number(`${whole}.${decimals || '0'}`);

@@ -2,8 +2,8 @@ import { addressRules } from './address-rules.ts';
 import { amountMark, amountRules, unitWords } from './amount-rules.ts';
 import { dateRules, timeRules } from './calendar-rules.ts';
 import type { Rule, SpokenLanguage } from './language.ts';
-import { sayDigits, sayNumeral, sayWhole } from './numbers.ts';
-import { wordEnds, type RuleParts } from './parts.ts';
+import { sayDigits, sayLetters, sayNumeral, sayWhole } from './numbers.ts';
+import { anyOf, wordEnds, type RuleParts } from './parts.ts';
 
 /** All rules of a language: the first that matches counts. */
 export function rulesOf(parts: RuleParts): readonly Rule[] {
@@ -82,7 +82,7 @@ function phoneRules(parts: RuleParts): Rule[] {
 }
 
 function numberRules({ language, number, read }: RuleParts): Rule[] {
-  const { words, ordinal, ordinalMarks, spaced = true } = language;
+  const { words, ordinal, ordinalMarks, spaced = true, beforeMagnitude, magnitudes } = language;
   const space = spaced ? ' ' : '';
   const numeral = (written: string): string => sayNumeral(read(written), language);
   const range = (from: string, to: string): string => `${numeral(from)}${space}${words.to}${space}${numeral(to)}`;
@@ -115,6 +115,14 @@ function numberRules({ language, number, read }: RuleParts): Rule[] {
       say: ({ from = '', to = '' }) => (Number(from) < Number(to) ? range(from, to) : undefined),
     },
     ...countedRules,
+    ...(beforeMagnitude
+      ? [
+          {
+            pattern: `(?<count>[-−]?${number})(?=${anyOf(Object.keys(magnitudes))})`,
+            say: ({ count = '' }) => beforeMagnitude(numeral(count)),
+          } satisfies Rule,
+        ]
+      : []),
     { pattern: `(?<number>[-−]?${number})${wordEnds}`, say: ({ number: written = '' }) => numeral(written) },
     {
       // A version number or an IP address.
@@ -133,11 +141,9 @@ function numberRules({ language, number, read }: RuleParts): Rule[] {
   ];
 }
 
-function acronymRules({ acronyms, letters, spaced = true }: SpokenLanguage): Rule[] {
-  const spelled = new Set(acronyms.split(/\s+/));
-  const names = letters?.split(' ');
-  const nameOf = (letter: string): string => names?.[letter.charCodeAt(0) - 65] ?? letter;
-  const spell = (word: string): string => Array.from(word, nameOf).join(spaced || !names ? ' ' : '');
+function acronymRules(language: SpokenLanguage): Rule[] {
+  const spelled = new Set(language.acronyms.split(/\s+/));
+  const spell = (word: string): string => sayLetters(word, language);
   return [
     {
       pattern: '(?<dotted>(?:[A-Z]\\.){2,6})(?![\\p{L}\\d])',
