@@ -104,6 +104,26 @@ describe('SentenceSplitter', () => {
     expect(split(['So do I. Then J. Smith came.'], everyEnd)).toEqual(['So do I. ', 'Then J. Smith came.']);
   });
 
+  const abbreviated = [
+    ['es', 'vino el Sr. García con los Sres. Pérez'],
+    ['es-MX', 'vive en EE. UU. hoy'],
+    ['pt-BR', 'veio o Sr. Silva com os Srs. Costa'],
+    ['fr', 'voici le Pr. Martin'],
+    ['de', 'sie wohnt in der Bahnhofstr. Berlin'],
+    ['de-CH', 'die Kurze Str. Mitte'],
+  ] as const;
+  for (const [locale, text] of abbreviated) {
+    it(`never cuts "${text}" in ${locale}`, () => expect(split([text], { ...everyEnd, locale })).toEqual([text]));
+  }
+
+  it('ends a sentence after those abbreviations where they are none', () => {
+    for (const locale of ['en', 'en-US', undefined]) {
+      const sentences = ['He is John Smith Sr. ', 'She works in P.R. as pr. ', 'Then came mstr. ', 'It is so.'];
+      expect(split([sentences.join('')], { ...everyEnd, ...(locale && { locale }) })).toEqual(sentences);
+    }
+    expect(split(['Me gusta el pr. Y a ti.'], { ...everyEnd, locale: 'es' })).toEqual(['Me gusta el pr. ', 'Y a ti.']);
+  });
+
   it('takes "3. Oktober" for a date where the language writes dates so', () => {
     const text = 'It is 3. Oktober is near.';
     expect(split([text], { ...everyEnd, locale: 'de-AT' })).toEqual([text]);

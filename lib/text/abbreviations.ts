@@ -24,14 +24,26 @@ const beforeNumber = words(
 /** Abbreviations that often end a sentence: a capital letter after them decides. */
 const atEnd = words('etc inc ltd co corp llc plc jr sr usw enz itd itp vb ff');
 
+/** Those before a name or another word, except in English, where they stand after it or are words. */
+const notInEnglish = words('sr srs sres ee');
+
+/** Those of one language before a name or another word. */
+const inLanguage: ReadonlyMap<string, RegExp> = new Map([
+  ['de', /str$/],
+  ['fr', /^pr$/],
+]);
+
 /**
  * Whether a word before a dot is an abbreviation in mid-sentence.
  *
  * @param next - The character after the dot and the white space.
+ * @param locale - BCP 47. Default: unknown, which is taken for English.
  */
-export function isAbbreviation(word: string, next: string): boolean {
+export function isAbbreviation(word: string, next: string, locale: string = 'en'): boolean {
   const key = word.toLowerCase();
-  if (beforeWord.has(key)) return true;
+  const language = locale.toLowerCase().split(/[-_]/, 1)[0] ?? '';
+  if (beforeWord.has(key) || inLanguage.get(language)?.test(key)) return true;
+  if (language !== 'en' && notInEnglish.has(key)) return true;
   if (beforeNumber.has(key)) return /\p{N}/u.test(next);
   return atEnd.has(key) && !/\p{Lu}/u.test(next);
 }

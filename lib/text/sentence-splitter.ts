@@ -4,7 +4,7 @@ import { isAbbreviation } from './abbreviations.ts';
 
 /** How text is split into pieces to speak. */
 export interface SentenceOptions {
-  /** BCP 47: how words are counted, and whether a dot makes a number ordinal. Default: unknown. */
+  /** BCP 47: how words are counted, what is abbreviated, and whether a dot makes a number ordinal. Default: unknown. */
   readonly locale?: string;
   /** Characters required before the first piece may end at a clause. East Asian characters count twice. Default: 12. */
   readonly firstMinChars?: number;
@@ -196,7 +196,7 @@ export class SentenceSplitter {
     const startsLine =
       (lineStart > 0 || this.#startsLine) && /^[\s>*_#-]*$/.test(text.slice(lineStart, dot - word.length));
     if (startsLine && /^(\d{1,9}|\p{L})$/u.test(word)) return false;
-    if (small.test(next) || isAbbreviation(word, next)) return false;
+    if (small.test(next) || isAbbreviation(word, next, this.#locale)) return false;
     if (/^\d{1,2}$/.test(word)) return !dottedOrdinals.test(this.#locale ?? '');
     // Initials ("J. Smith"), and letters with dots between them ("U.S. Navy", "e.g. this").
     if (/^\p{L}$/u.test(word)) return word === 'I' || /[\p{sc=Hangul}\p{sc=Han}]/u.test(word);
