@@ -2,6 +2,7 @@ import { VoiceError } from '../core/errors.ts';
 import { ownEntry } from '../core/own-entry.ts';
 import { MarkdownText } from './markdown.ts';
 import { joined, visualRange } from './spoken-piece.ts';
+import { unspaced } from './words.ts';
 
 /** Finds what a guard acts upon. */
 export interface GuardRule {
@@ -37,7 +38,6 @@ export function pattern(expression: RegExp, name: string = 'pattern'): GuardRule
  * @param name - Names it in events. Default: `blocklist`.
  */
 export function blocklist(words: readonly string[], name: string = 'blocklist'): GuardRule {
-  const spaceless = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
   const escape = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&');
   const sources = words
     .map((word) => word.normalize('NFKC').trim())
@@ -48,7 +48,7 @@ export function blocklist(words: readonly string[], name: string = 'blocklist'):
         .split(/[\s\p{Pd}]+/u)
         .map(escape)
         .join('[\\s\\p{Pd}_]+');
-      return spaceless.test(word) ? parts : `${startsWord}${parts}${endsWord}`;
+      return unspaced.test(word) ? parts : `${startsWord}${parts}${endsWord}`;
     });
   const any = new RegExp(sources.join('|'), 'giu');
   return { name, find: (text) => (sources.length > 0 ? matchesOf(text, any) : []) };

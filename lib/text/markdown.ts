@@ -2,6 +2,7 @@ import { closing, firstCharacter, hostOf, lastCharacter, mailAddress, proseStart
 import { runLength, trimUrl, urlRun, urlScheme, urlStart } from './marks.ts';
 import { PieceWriter, type SpokenPiece } from './spoken-piece.ts';
 import type { TextStage, TextTransform } from './text-transform.ts';
+import { unspaced } from './words.ts';
 
 /** Options of {@link markdown}. */
 export interface MarkdownOptions {
@@ -36,14 +37,11 @@ const maxLinkText = 256;
 const wordEnd = /[\p{L}\p{M}\p{N}_]$/u;
 const wordStart = /^[\p{L}\p{M}\p{N}_]/u;
 const letters = '\\p{L}\\p{M}\\p{N}';
-const spacelessLetters =
-  '\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}';
-const spaceless = new RegExp(`[${spacelessLetters}]`, 'u');
-const spacedWord = `(?:(?![${spacelessLetters}\\ufe0e\\ufe0f\\u20e3])[${letters}])+`;
+const spacedWord = `(?:(?!${unspaced.source}|[\\ufe0e\\ufe0f\\u20e3])[${letters}])+`;
 /** Letters within which no mark or URL starts. */
-const wordRun = new RegExp(`[${spacelessLetters}]+|${spacedWord}`, 'uy');
+const wordRun = new RegExp(`${unspaced.source}+|${spacedWord}`, 'uy');
 /** Words, and spaces between them, within which no mark or URL starts. */
-const plainRun = new RegExp(`[${spacelessLetters}]+|${spacedWord}(?: (?![hw])${spacedWord})*`, 'uiy');
+const plainRun = new RegExp(`${unspaced.source}+|${spacedWord}(?: (?![hw])${spacedWord})*`, 'uiy');
 const asciiPunctuation = /^[!-/:-@[-`{-~]/;
 /** Symbols that only some fonts show as pictures are kept. */
 const emoji =
@@ -216,8 +214,8 @@ export class MarkdownText implements TextStage {
         return this.#openLink(text, 0, isEnd);
       case '!':
         // After a script without spaces it ends a sentence, which must not wait.
-        if (text.length === 1 && !isEnd && !spaceless.test(this.#before)) return 0;
-        return text[1] === '[' && !spaceless.test(this.#before) ? this.#openLink(text, 1, isEnd) : this.#say('!', 1);
+        if (text.length === 1 && !isEnd && !unspaced.test(this.#before)) return 0;
+        return text[1] === '[' && !unspaced.test(this.#before) ? this.#openLink(text, 1, isEnd) : this.#say('!', 1);
       case '<':
         return this.#angle(text, isEnd);
       case '|':
@@ -228,7 +226,7 @@ export class MarkdownText implements TextStage {
   }
 
   #word(character: string, text: string, isEnd: boolean): number {
-    const isInside = this.#followsWord() && wordStart.test(character) && !spaceless.test(this.#before + character);
+    const isInside = this.#followsWord() && wordStart.test(character) && !unspaced.test(this.#before + character);
     if (!isInside && /^[hw]/i.test(character)) {
       const lower = text.slice(0, 8).toLowerCase();
       if (urlStart.some((start) => lower.length < start.length && start.startsWith(lower)) && !isEnd) return 0;

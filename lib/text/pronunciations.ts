@@ -1,10 +1,10 @@
 import { firstCharacter, lastCharacter } from './marks.ts';
 import { PieceWriter, type SpokenPiece } from './spoken-piece.ts';
 import type { TextStage, TextTransform } from './text-transform.ts';
+import { unspaced } from './words.ts';
 
 const wordEnd = /[\p{L}\p{M}\p{N}_]$/u;
 const wordStart = /^[\p{L}\p{M}\p{N}_]/u;
-const spaceless = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
 
 /**
  * Makes words sound different from how they are written.
@@ -84,7 +84,7 @@ class PronouncedText implements TextStage {
   #find(at: number, character: string, isEnd: boolean): readonly [string, string] | 0 | undefined {
     const text = this.#text;
     const isInside =
-      wordEnd.test(this.#before) && wordStart.test(character) && !spaceless.test(this.#before + character);
+      wordEnd.test(this.#before) && wordStart.test(character) && !unspaced.test(this.#before + character);
     for (const word of this.#words) {
       const [written] = word;
       if (isInside && wordStart.test(written)) continue;
@@ -93,7 +93,7 @@ class PronouncedText implements TextStage {
       if (!left.startsWith(written)) continue;
       const next = firstCharacter(left.slice(written.length));
       if (/^[\ud800-\udbff]$/.test(next) && !isEnd) return 0;
-      const goesOn = wordEnd.test(written) && wordStart.test(next) && !spaceless.test(next);
+      const goesOn = wordEnd.test(written) && wordStart.test(next) && !unspaced.test(next);
       if (!goesOn) return word;
     }
     return undefined;
