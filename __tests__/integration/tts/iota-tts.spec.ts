@@ -32,4 +32,14 @@ describe('IotaTTS in the sandbox', () => {
     expect(sandbox.records('iota-tts').map(({ status }) => status)).toEqual([200, 200]);
     await tts.dispose();
   });
+
+  it('speaks with a Chirp3-HD voice although a pitch is set, which such a voice refuses', async () => {
+    await using sandbox = await startSandbox();
+    const voiceName = 'en-US-Chirp3-HD-Charon';
+    const tts = voice({ audioEncoding: 'LINEAR16', voiceName, pitch: 2 })({ proxyUrl: sandbox.proxies.iota });
+    await tts.initialize();
+    const chunks = await lastValueFrom(tts.speak(of('Hello.')).pipe(toArray()));
+    expect(hear(chunks).text).toBe('Hello.');
+    await tts.dispose();
+  });
 });

@@ -152,6 +152,21 @@ describe('IotaTTS', () => {
     await tts.dispose();
   });
 
+  it('sends a Chirp3-HD voice no pitch, and says so; another voice gets it', async () => {
+    const tts = await ready({ voiceName: 'en-US-Chirp3-HD-Charon', pitch: 2 });
+    await tts.synthesize('Hi.');
+    expect(bodyOf(service.first).audioConfig).toEqual(audioConfig);
+    const advice = '[rxvoice] IotaTTS: pitch is not supported by en-US-Chirp3-HD-Charon, and was not sent';
+    expect(lines).toEqual([advice]);
+    tts.updateConfig({ voiceName: 'en-US-Neural2-F' });
+    await tts.synthesize('Hi.');
+    expect(service.requests.map((request) => bodyOf(request).audioConfig)).toEqual([
+      audioConfig,
+      { ...audioConfig, pitch: 2 },
+    ]);
+    await tts.dispose();
+  });
+
   it('sends what starts with <speak as SSML, and any other text as it is', async () => {
     const tts = await ready();
     const texts = ['<speak>Tom &amp; <b>Jerry</b></speak>', 'Tom & <b>Jerry</b>', 'Say <speak>', '日本語 😀'];

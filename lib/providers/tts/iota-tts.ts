@@ -34,7 +34,7 @@ export interface IotaTTSConfig extends RequestTTSConfig {
   readonly audioEncoding?: IotaTTSEncoding | 'auto';
   /** 0.25 to 4; the service currently accepts at most 2, so more is sent as 2. Default: the service's, 1. */
   readonly speakingRate?: number;
-  /** -20 to 20 semitones. Default: the service's, 0. */
+  /** -20 to 20 semitones; not sent to Chirp3-HD voices, which refuse it. Default: the service's, 0. */
   readonly pitch?: number;
   /** Volume gain, -96 to 16 dB. Default: the service's, 0. */
   readonly volumeGainDb?: number;
@@ -59,26 +59,36 @@ const formats: Readonly<Record<IotaTTSEncoding, Omit<AudioMetadata, 'sampleRate'
 
 /** What the service accepts today; it used to be 4. */
 const fastestRate = 2;
+const pitches = { min: -20, max: 20 };
 /** Rules for the keys, and the names of those in the service's `audioConfig`. */
 export const iotaTTSRules: ConfigRules = {
   ...{ languageCode: {}, voiceName: {}, modelName: {}, prompt: {} },
   audioEncoding: { oneOf: Object.keys(formats), wire: 'audioEncoding', default: 'MP3' },
   ssmlGender: { known: ['MALE', 'FEMALE'] },
   speakingRate: { min: 0.25, max: 4, wire: 'speakingRate', toWire: (rate: number) => Math.min(rate, fastestRate) },
-  pitch: { min: -20, max: 20, wire: 'pitch' },
+  pitch: { ...pitches, wire: 'pitch' },
   volumeGainDb: { min: -96, max: 16, wire: 'volumeGainDb' },
   sampleRate: { min: 8000, max: 48_000, integer: true, wire: 'sampleRateHertz' },
   effectsProfileId: { type: 'texts', wire: 'effectsProfileId' },
 };
 
+/** Voices that refuse any `pitch`. */
+const isUnpitched = ({ voiceName = '' }: IotaTTSConfig): boolean => voiceName.includes('-Chirp3-HD-');
+
 const wire: LateRequestWire<IotaTTSConfig> = {
   name: 'IotaTTS',
   baseUrl: 'https://texttospeech.googleapis.com',
-  rules: () => iotaTTSRules,
-  advice: ({ speakingRate = 1 }) =>
-    speakingRate > fastestRate
-      ? [`speakingRate ${speakingRate} is sent as ${fastestRate}, the most that the service accepts`]
-      : [],
+  rules: (config) => (isUnpitched(config) ? { ...iotaTTSRules, pitch: pitches } : iotaTTSRules),
+  advice: (config) => {
+    const { speakingRate = 1, pitch, voiceName = '' } = config;
+    const hasPitch = pitch !== undefined && isUnpitched(config);
+    return [
+      ...(speakingRate > fastestRate
+        ? [`speakingRate ${speakingRate} is sent as ${fastestRate}, the most that the service accepts`]
+        : []),
+      ...(hasPitch ? [`pitch is not supported by ${voiceName}, and was not sent`] : []),
+    ];
+  },
   openFormat: () => ({ key: 'audioEncoding', samples: 'LINEAR16' }),
   format: ({ audioEncoding, sampleRate = 24_000 }) => ({
     sampleRate,

@@ -75,6 +75,8 @@ async function handle(request: HttpRequest, { timers, realtimeFactor }: Environm
   if (name.endsWith('-Nope')) throw invalid(`Voice '${name}' does not exist. Is it misspelled?`);
   if (name && !name.startsWith(`${textMember(voice, 'languageCode')}-`))
     throw invalid(`Requested language code '${textMember(voice, 'languageCode')}' doesn't match the voice '${name}'.`);
+  if (name.includes('-Chirp3-HD-') && member(audioConfig, 'pitch') !== undefined)
+    throw invalid('This voice does not support pitch parameters at this time.');
   const text = textOf(member(body, 'input'));
   const rate = Number(member(audioConfig, 'sampleRateHertz') ?? 24_000);
   const samples = encodeText(text, rate);
