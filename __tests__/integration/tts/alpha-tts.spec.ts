@@ -4,6 +4,7 @@ import { AlphaTTS, type AlphaTTSConfig } from '../../../lib/providers/tts/alpha-
 import type { TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
 import { startSandbox, type Sandbox } from '../../../samples/sandbox/index.ts';
 import { describeTTS, hear, until } from '../../conformance/tts.ts';
+import { globalClock } from '../../transport/global-clock.ts';
 
 const voice =
   (config: AlphaTTSConfig) =>
@@ -67,5 +68,29 @@ describe('AlphaTTS in the sandbox: a connection that fails', () => {
       await lastValueFrom(tts.speak(from(['Hm.'])).pipe(toArray()));
     }
     expect(sandbox.records('alpha-tts').flatMap(({ refusal = [] }) => refusal)).toEqual([]);
+  });
+
+  it('says what the service would not flush once it does again, nothing twice, on one connection', async () => {
+    using clock = globalClock();
+    await using strict = await startSandbox({ limits: { alphaTtsFlushesPerMinute: 2, alphaTtsIdleMs: 600_000 } });
+    const voice = new AlphaTTS({ apiKey: 'sandbox-key', endpoint: strict.endpoints.alpha, scheduler: clock });
+    const said: string[] = [];
+    const errors: string[] = [];
+    voice.words$.subscribe(({ text }) => said.push(text));
+    voice.errors$.subscribe(({ message }) => errors.push(message));
+    await voice.initialize();
+    let isDone = false;
+    const chunks$ = voice.speak(from(['One one.', 'Two two two.', 'Three.'])).pipe(toArray());
+    const done = lastValueFrom(chunks$).finally(() => (isDone = true));
+    await until(() => said.length === 5);
+    expect(said.join(' ')).toBe('One one. Two two two.');
+    await clock.advance(64_999);
+    expect([said.length, isDone]).toEqual([5, false]);
+    await clock.passUntil(() => isDone, 1);
+    expect(hear(await done).text.trim()).toBe('One one. Two two two. Three.');
+    expect(said.join(' ')).toBe('One one. Two two two. Three.');
+    expect(errors).toEqual(['AlphaTTS: the service warns: EXCESSIVE_FLUSH']);
+    expect(strict.records('alpha-tts')).toHaveLength(1);
+    await voice.dispose();
   });
 });

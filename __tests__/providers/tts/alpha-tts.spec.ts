@@ -349,15 +349,21 @@ describe('AlphaTTS', () => {
     });
   }
 
-  it('reports a warning of the service once, without its own words (F51), and continues', async () => {
-    const answer = speaker();
-    const { heard } = await start({}, (connection, message) => {
-      connection.send({ type: 'Warning', code: 'EXCESSIVE_FLUSH', description: 'too many: "One."' });
-      answer(connection, message);
+  // The service's names, and the specification's.
+  for (const [codeKey, textKey] of [
+    ['warn_code', 'warn_msg'],
+    ['code', 'description'],
+  ] as const) {
+    it(`reports a warning's ${codeKey} once, without its own words (F51), and continues`, async () => {
+      const answer = speaker();
+      const { heard } = await start({}, (connection, message) => {
+        connection.send({ type: 'Warning', [codeKey]: 'SLOW_DOWN', [textKey]: 'too many: "One."' });
+        answer(connection, message);
+      });
+      await speak(['One.', 'Two.']);
+      expect(heard.errors.map(({ message }) => message)).toEqual(['AlphaTTS: the service warns: SLOW_DOWN']);
     });
-    await speak(['One.', 'Two.']);
-    expect(heard.errors.map(({ message }) => message)).toEqual(['AlphaTTS: the service warns: EXCESSIVE_FLUSH']);
-  });
+  }
 
   it('ignores garbage (F11), reads JSON in binary frames (F12), and speaks on', async () => {
     const answer = speaker();

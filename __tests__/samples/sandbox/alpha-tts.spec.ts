@@ -111,10 +111,11 @@ describe("the sandbox's /v1/speak", () => {
       client.send(speak(text));
       client.send(flush);
     }
-    expect(await client.untilType('Warning')).toMatchObject({
-      code: aText,
-      description: aText,
+    expect(await client.untilType('Warning')).toEqual({
+      ...{ type: 'Warning', warn_code: 'EXCESSIVE_FLUSH', warn_msg: aText },
     });
+    await client.until(({ sequence_id: number }) => number === 1);
+    expect(heard(client)).toBe('ab');
     client.close();
   });
 

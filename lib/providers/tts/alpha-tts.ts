@@ -4,10 +4,12 @@ import type { VoiceErrorOptions } from '../../core/errors.ts';
 import { asString, wireWord, type WireObject } from '../../core/guard.ts';
 import type { Logger } from '../../core/logger.ts';
 import { ownEntry } from '../../core/own-entry.ts';
+import type { Step } from '../../stream/fold.ts';
 import { overSocket } from './sockets/over-socket.ts';
 import type { SocketWire } from './sockets/socket-wire.ts';
 import { RemoteTTS } from './remote-tts.ts';
 import { byOrder } from './sockets/by-order.ts';
+import type { ReadEffect } from './sockets/speech-wire.ts';
 import type { TTSConfig } from './voice-service.ts';
 
 /** A voice of {@link AlphaTTS}: `aura-2-{voice}-{language}`, or an older `aura-{voice}-en`; others pass through. */
@@ -76,11 +78,18 @@ function formatOf({ outputFormat: encoding = 'linear16', sampleRate }: AlphaTTSC
 
 const text = (message: WireObject, key: string): string => asString(message[key]) ?? '';
 
-function warn(state: undefined, message: WireObject) {
-  const text = `the service warns: ${wireWord(message['code'])}`;
+function warn(state: undefined, message: WireObject): Step<undefined, ReadEffect> {
+  // The service says `warn_code` and `warn_msg`; the specification has the other names.
+  const code = wireWord(message['warn_code'] ?? message['code']);
   // Its own words may quote the text.
-  const note = `was told: ${asString(message['description'])?.slice(0, 300) ?? 'nothing'}`;
-  return [state, { type: 'warning', text }, { type: 'note', text: note }] as const;
+  const told = asString(message['warn_msg'] ?? message['description'])?.slice(0, 300) ?? 'nothing';
+  return [
+    state,
+    { type: 'warning', text: `the service warns: ${code}` },
+    { type: 'note', text: `was told: ${told}` },
+    // It stands in place of that flush's answer.
+    ...(code === 'EXCESSIVE_FLUSH' ? [{ type: 'unflushed' } as const] : []),
+  ];
 }
 
 const wire: SocketWire<AlphaTTSConfig, undefined> = {

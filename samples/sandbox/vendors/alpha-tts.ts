@@ -39,6 +39,8 @@ const longestText = 2000;
 /** Text that is synthesized without a flush: enough of it, up to the end of a sentence. */
 const eagerText = 200;
 const windowMs = 60_000;
+/** The specification says 60 s; a client found flushes allowed again only after this. */
+const flushWindowMs = 64_000;
 
 function check({ query }: Upgrade): void {
   const wrong = checkQuery(query, parameters);
@@ -56,10 +58,15 @@ function check({ query }: Upgrade): void {
 /** Sums what happened in the last minute. */
 class Window {
   #entries: { at: number; amount: number }[] = [];
+  readonly #ms: number;
+
+  constructor(ms: number) {
+    this.#ms = ms;
+  }
 
   add(amount: number): number {
     const now = performance.now();
-    this.#entries = this.#entries.filter(({ at }) => now - at < windowMs);
+    this.#entries = this.#entries.filter(({ at }) => now - at < this.#ms);
     this.#entries.push({ at: now, amount });
     return this.#entries.reduce((sum, entry) => sum + entry.amount, 0);
   }
@@ -69,8 +76,8 @@ class Speaker {
   readonly #session: Session;
   readonly #environment: Environment;
   readonly #talker: Talker;
-  readonly #characters = new Window();
-  readonly #flushes = new Window();
+  readonly #characters = new Window(windowMs);
+  readonly #flushes = new Window(flushWindowMs);
   #buffer = '';
   #sequence = 0;
 
@@ -128,9 +135,10 @@ class Speaker {
 
   #flush(): void {
     if (this.#flushes.add(1) > this.#environment.limits.alphaTtsFlushesPerMinute) {
-      const description = 'Cannot process any more flush messages until the 60-second time window has passed.';
-      this.#session.call.log(description);
-      this.#session.send({ type: 'Warning', code: 'EXCESSIVE_FLUSH', description });
+      const said = 'Rate limit exceeded for flushes. The text stays in the buffer.';
+      this.#session.call.log(said);
+      // The specification names these fields `code` and `description`. No Flushed follows.
+      this.#session.send({ type: 'Warning', warn_code: 'EXCESSIVE_FLUSH', warn_msg: said });
       return;
     }
     const sequence = this.#sequence++;

@@ -17,6 +17,7 @@ const wire: SpeechWire<undefined> = {
     binary: (state, _message, { data }) => (typeof data === 'string' ? [state] : [state, { type: 'audio', data }]),
     flushed: (state) => [state, { type: 'end' }],
     cleared: (state) => [state, { type: 'cleared' }],
+    refused: (state) => [state, { type: 'unflushed' }],
   },
 };
 
@@ -176,7 +177,7 @@ describe('Attribution by order: the limits of the service', () => {
     expect(sent().filter((text) => text === 'flush').length).toBe(6);
     const heard = speak(of('Late.'));
     expect(sent().at(-1)).toBe('say:Late. ');
-    await clock.advance(60_999);
+    await clock.advance(64_999);
     expect(sent().at(-1)).toBe('say:Late. ');
     await clock.advance(1);
     expect(sent().at(-1)).toBe('flush');
@@ -194,7 +195,7 @@ describe('Attribution by order: the limits of the service', () => {
     sockets.last.say({ type: 'flushed' });
     sockets.last.say(ms(1, 4));
     sockets.last.say({ type: 'flushed' });
-    await clock.advance(60_999);
+    await clock.advance(64_999);
     expect([sent().length, heard.error]).toEqual([4, undefined]);
     await clock.advance(1);
     expect(sent().slice(4)).toEqual([`say:${long} `, 'flush']);
@@ -208,7 +209,7 @@ describe('Attribution by order: the limits of the service', () => {
     sockets.last.say({ type: 'flushed' });
     sockets.last.say(ms(1, 4));
     sockets.last.say({ type: 'flushed' });
-    await clock.advance(60_000);
+    await clock.advance(64_000);
     sockets.last.drop(1006);
     await clock.advance(3_000);
     expect([sockets.all.length, heard.error]).toEqual([2, undefined]);
@@ -227,6 +228,71 @@ describe('Attribution by order: the limits of the service', () => {
     const { speak, sent } = await warmed();
     speak(from(['1.', '2.', '3.', 'x'.repeat(37), 'y'.repeat(37), 'z'.repeat(37)]));
     expect(sent().at(-1)).toBe('flush');
+  });
+});
+
+describe('Attribution by order: a flush that the service refuses', () => {
+  it('is not answered: its text is flushed again once the allowance is back, and none is said twice', async () => {
+    const { speak, sockets, sent, clock } = await warmed();
+    const heard = speak(of('One.', 'Two.', 'Three.'));
+    const before = ['say:One. ', 'flush', 'say:Two. ', 'flush', 'say:Three. ', 'flush'];
+    expect(sent()).toEqual(before);
+    await clock.advance(1_000);
+    sockets.last.say({ type: 'refused' });
+    sockets.last.say(ms(1, 1));
+    sockets.last.say({ type: 'flushed' });
+    sockets.last.say(ms(1, 2));
+    sockets.last.say({ type: 'flushed' });
+    expect(heard.story).toEqual([1, 'One.', 2, 'Two.']);
+    await clock.advance(63_999);
+    expect([sent(), heard.done, sockets.all.length]).toEqual([before, false, 1]);
+    await clock.advance(1);
+    expect(sent()).toEqual([...before, 'flush']);
+    sockets.last.say(ms(1, 3));
+    sockets.last.say({ type: 'flushed' });
+    expect([heard.story, heard.done]).toEqual([[1, 'One.', 2, 'Two.', 3, 'Three.'], true]);
+  });
+
+  it('is due again although more text may come, with what came meanwhile', async () => {
+    const { speak, sockets, sent, clock } = await warmed();
+    const text$ = new Subject<string>();
+    const heard = speak(text$);
+    text$.next('One.');
+    sockets.last.say({ type: 'refused' });
+    text$.next('Two.');
+    await clock.advance(65_000);
+    expect(sent()).toEqual(['say:One. ', 'flush', 'say:Two. ', 'flush']);
+    sockets.last.say(ms(1, 1));
+    sockets.last.say({ type: 'flushed' });
+    expect([heard.story, heard.done]).toEqual([[1, 'One. Two.'], false]);
+  });
+
+  it('is refused again, and asked for again', async () => {
+    const { speak, sockets, sent, clock } = await warmed();
+    const heard = speak(of('One.'));
+    for (let count = 0; count < 2; count++) {
+      sockets.last.say({ type: 'refused' });
+      await clock.advance(65_000);
+    }
+    expect(sent()).toEqual(['say:One. ', 'flush', 'flush', 'flush']);
+    sockets.last.say(ms(1, 1));
+    sockets.last.say({ type: 'flushed' });
+    expect([heard.story, heard.done]).toEqual([[1, 'One.'], true]);
+  });
+
+  it('is cleared with its text; the next utterance waits for the allowance', async () => {
+    const { speak, sockets, sent, clock } = await warmed();
+    const first = speak(of('One.'));
+    first.subscription.unsubscribe();
+    sockets.last.say({ type: 'refused' });
+    sockets.last.say({ type: 'cleared' });
+    const second = speak(of('Two.'));
+    expect(sent()).toEqual(['say:One. ', 'flush', 'clear', 'say:Two. ']);
+    await clock.advance(65_000);
+    expect(sent().at(-1)).toBe('flush');
+    sockets.last.say(ms(1, 2));
+    sockets.last.say({ type: 'flushed' });
+    expect([first.story, second.story, second.done]).toEqual([[], [2, 'Two.'], true]);
   });
 });
 

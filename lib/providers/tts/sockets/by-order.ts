@@ -26,8 +26,11 @@ export interface FlushConnection {
   readonly flushReserve: number;
 }
 
-/** Length of the services' windows, in milliseconds, plus a second for network jitter. */
-const windowMs = 61_000;
+/**
+ * How long text and flushes count against the services' limits, in milliseconds. Their documentation says a minute;
+ * a client of Deepgram was refused flushes for 64 s. Plus a second for network jitter.
+ */
+const windowMs = 65_000;
 
 /**
  * One connection speaks one text at a time; answers to flushes report progress. A clear silences it, and everything
@@ -48,7 +51,7 @@ export function byOrder(rules: FlushConnection): Attribution {
     if (!context || !text) return;
     const { characters, flushes } = budgetOf(step.state);
     send(step, flush);
-    changeContext(step, key, { flushes: [...context.flushes, text.said] });
+    changeContext(step, key, { flushes: [...context.flushes, text.said], owesFlush: false });
     change(step, key, { hasFlushed: true, quietSince: step.at });
     update(step, { budget: { characters, flushes: flushes.add(1, step.at) } });
   };
@@ -60,7 +63,7 @@ export function byOrder(rules: FlushConnection): Attribution {
     const { text, context, isEnded, hasFlushed } = synthesis;
     const { characters, flushes } = budgetOf(step.state);
     const piece = nextPiece(text);
-    if (piece === undefined && (!isEnded || isFlushed(synthesis))) return;
+    if (piece === undefined && ((!isEnded && !context.owesFlush) || isFlushed(synthesis))) return;
     const waitMs = piece === undefined ? flushes.waitMs(1, at) : characters.waitMs(piece.length, at);
     if (waitMs > 0 || piece === undefined) {
       // Flush what the service has: more may be held back by its limits.
@@ -81,6 +84,15 @@ export function byOrder(rules: FlushConnection): Attribution {
     lingerMs: Infinity,
     say,
     isDue: ({ flushes }) => flushes.length > 0,
+    unflush: (step, key) => {
+      const { characters, flushes } = budgetOf(step.state);
+      // The service counts otherwise, or others have used the allowance.
+      update(step, { budget: { characters, flushes: flushes.add(flushes.left(step.at), step.at) } });
+      const { context } = (key === undefined ? undefined : synthesisOf(step, key)) ?? {};
+      if (key === undefined || !context) return;
+      changeContext(step, key, { flushes: context.flushes.slice(0, -1), owesFlush: true });
+      say(step, key);
+    },
     hear: (step, key, { type }) => {
       const { context, text } = synthesisOf(step, key) ?? {};
       const [heard, ...flushes] = context?.flushes ?? [];

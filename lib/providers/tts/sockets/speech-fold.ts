@@ -33,6 +33,7 @@ const pauseMs = 500;
 
 const undocumented = 'the service sent an undocumented message';
 const noObject = 'the service sent a message that is not a JSON object';
+const noAudio = 'the audio is not base64';
 const noFormat: AudioMetadata = { encoding: 'linear16', sampleRate: 16_000, channels: 1 };
 
 /** The state machine of one connection that speaks. */
@@ -46,6 +47,7 @@ export function speech(rules: SpeechRules): Machine<SpeechState, SpeechInput, Sp
       cancelled: [],
       budget: undefined,
       contexts: 0,
+      isKept: false,
       keepAlives: 0,
     },
     reduce: (state, input, at) => {
@@ -96,7 +98,7 @@ function take(step: SpeechStep, input: SpeechInput): void {
       hear(step, input.data);
       break;
     case 'connected':
-      update(step, { isUp: true, requestId: input.requestId });
+      update(step, { isUp: true, requestId: input.requestId, isKept: false });
       waitAnew(step);
       advanceAll(step);
       break;
@@ -114,9 +116,11 @@ function take(step: SpeechStep, input: SpeechInput): void {
     case 'keepAlive': {
       // One that was closed would be opened again.
       const ids = state.syntheses.flatMap(({ context }) => (context && !context.isEnding ? context.id : []));
-      const message = rules.wire.keepAlive?.(ids[state.keepAlives % ids.length]);
+      const { keepAlive, keeper } = rules.wire;
+      const opensKeeper = ids.length === 0 && keeper !== undefined && !state.isKept;
+      const message = opensKeeper ? keeper.opening : keepAlive?.(ids[state.keepAlives % ids.length] ?? keeper?.id);
       if (message !== undefined) send(step, message);
-      update(step, { keepAlives: state.keepAlives + 1 });
+      update(step, { keepAlives: state.keepAlives + 1, isKept: state.isKept || opensKeeper });
       break;
     }
     case 'tick':
@@ -162,7 +166,17 @@ function enter(step: SpeechStep, { key, voice }: Synthesis): boolean {
   messages.opening?.forEach((data) => send(step, data));
   update(step, { contexts: state.contexts + 1 });
   change(step, key, {
-    context: { id, messages, state: wire.start, audioBytes: 0, words: [], flushes: [], answered: 0, isEnding: false },
+    context: {
+      id,
+      messages,
+      state: messages.start ?? wire.start,
+      audioBytes: 0,
+      words: [],
+      flushes: [],
+      owesFlush: false,
+      answered: 0,
+      isEnding: false,
+    },
   });
   return true;
 }
@@ -214,12 +228,20 @@ function takeEffect(step: SpeechStep, effect: ReadEffect, key: number | undefine
       step.effects.push(effect);
       break;
     case 'audio': {
-      if (key === undefined || effect.data.length === 0) break;
-      emit(step, key, { requestId: step.state.requestId, ...effect });
+      const { data } = effect;
+      if (key === undefined || data?.length === 0) break;
+      if (!data) {
+        step.effects.push({ type: 'warning', text: noAudio });
+        break;
+      }
+      emit(step, key, { requestId: step.state.requestId, ...effect, data });
       const audioBytes = synthesisOf(step, key)?.context?.audioBytes ?? 0;
-      changeContext(step, key, { audioBytes: audioBytes + effect.data.length });
+      changeContext(step, key, { audioBytes: audioBytes + data.length });
       break;
     }
+    case 'unflushed':
+      attribution.unflush?.(step, key);
+      break;
     case 'word':
     case 'spoken':
       if (key !== undefined) attribution.hear(step, key, effect);

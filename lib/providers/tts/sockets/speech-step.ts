@@ -36,6 +36,8 @@ export interface Attribution {
   say(step: SpeechStep, key: number): void;
   /** Applies a word, an answer or an end to a text's progress. */
   hear(step: SpeechStep, key: number, effect: Extract<ReadEffect, { readonly type: 'word' | 'spoken' | 'end' }>): void;
+  /** The service has refused a flush: that of a text, or of one that was cancelled. */
+  unflush?(step: SpeechStep, key: number | undefined): void;
   /** Called after a message was fully processed. */
   settle?(step: SpeechStep, key: number): void;
   /** Whether audio is due from the service. */
@@ -82,6 +84,8 @@ export interface Context {
   readonly words: readonly Extract<SpokenEvent, { type: 'word' }>[];
   /** By order: how many pieces had been sent with each unanswered flush. */
   readonly flushes: readonly number[];
+  /** By order: a flush was refused, so one is due before the text ends. */
+  readonly owesFlush: boolean;
   /** By id: how many pieces the service has said that it has spoken. */
   readonly answered: number;
   /** By id: the service knows that no more text follows. */
@@ -121,6 +125,8 @@ export interface SpeechState {
   readonly budget: { readonly characters: SlidingWindow; readonly flushes: SlidingWindow } | undefined;
   /** Number of contexts so far. */
   readonly contexts: number;
+  /** Whether the connection has its {@link SpeechWire.keeper}. */
+  readonly isKept: boolean;
   /** Number of keep-alives so far. */
   readonly keepAlives: number;
 }

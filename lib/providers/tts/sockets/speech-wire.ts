@@ -13,10 +13,14 @@ export type SpokenEvent = Extract<SynthesisEvent, { readonly type: 'audio' | 'wo
 export type ReadEffect =
   /** Audio or, by id, a word; times count from the start of its context. */
   | SpokenEvent
+  /** Audio as a message has it; `undefined` where that is not base64. */
+  | { readonly type: 'audio'; readonly data: Uint8Array<ArrayBuffer> | undefined }
   /** By id: the context is complete. By order: everything before the oldest unanswered flush was spoken. */
   | { readonly type: 'end' }
   /** By id: the oldest piece of text without this answer was spoken to its end. */
   | { readonly type: 'spoken' }
+  /** By order: the newest unanswered flush was refused, and is not answered otherwise; its text waits for another. */
+  | { readonly type: 'unflushed' }
   /** By order: everything before the oldest unanswered clear is gone; none of its audio follows. */
   | { readonly type: 'cleared' }
   /** The service has given up the context or, without one, all of them. */
@@ -37,6 +41,8 @@ export interface Reading {
 
 /** The messages of one context. */
 export interface ContextMessages {
+  /** The readers' state before its first message. Default: {@link SpeechWire.start}. */
+  readonly start?: unknown;
   /** Sent before the first text. */
   readonly opening?: readonly SocketData[];
   /** Adds a piece of text, which ends with a space. */
@@ -70,4 +76,6 @@ export interface SpeechWire<S> {
   readonly start: S;
   /** Keeps a context open, or the connection if there is none. Default: nothing is sent. */
   readonly keepAlive?: (id: string | undefined) => SocketData | undefined;
+  /** A context without text, for a service that keeps no connection open without one: counts against its limit. */
+  readonly keeper?: { readonly id: string; readonly opening: SocketData };
 }
