@@ -5,6 +5,7 @@ import type { TTSConfig } from '../../../lib/providers/tts/voice-service.ts';
 import { GammaTTS, type GammaTTSConfig, type GammaTTSFormat } from '../../../lib/providers/tts/gamma-tts.ts';
 import { startSandbox, type Sandbox } from '../../../samples/sandbox/index.ts';
 import { describeTTS, hear, until } from '../../conformance/tts.ts';
+import { globalClock } from '../../transport/global-clock.ts';
 
 const voiceId = '21m00Tcm4TlvDq8ikWAM';
 const voice =
@@ -19,6 +20,7 @@ describeTTS({
     'GammaTTS pcm_22050 by a schedule': voice('pcm_22050', { chunkLengthSchedule: [50, 90] }),
     'GammaTTS pcm_24000': voice('pcm_24000', { modelId: 'multilingual_v2' }),
     'GammaTTS ulaw_8000': voice('ulaw_8000'),
+    'GammaTTS with a dictionary': voice('pcm_16000', { pronunciationDictionaries: [{ id: 'd', versionId: 'v' }] }),
   },
   isCancel: (message) => (message as { close_context?: boolean }).close_context === true,
 });
@@ -125,6 +127,29 @@ describe('GammaTTS in the sandbox', () => {
     expect([refusals(), sandbox.records('gamma-tts').length, sandbox.records('gamma-dialogue').length]).toEqual([
       ...[[], 2, 1],
     ]);
+  });
+
+  it('keeps a dialogue connected through a long pause between two answers', async () => {
+    using clock = globalClock();
+    await using strict = await startSandbox();
+    const dialogue = new GammaTTS({
+      ...{ voiceId, modelId: 'v4_turbo', apiKey: 'sandbox-key', endpoint: strict.endpoints.gamma },
+      scheduler: clock,
+    });
+    await dialogue.initialize();
+    const say = async (text: string): Promise<string> =>
+      hear(await lastValueFrom(dialogue.speak(from([text])).pipe(toArray()))).text.trim();
+    expect(await say('One.')).toBe('One.');
+    const sent = (): number =>
+      strict.records('gamma-dialogue')[0]?.messages.filter((each) => each.from === 'client').length ?? 0;
+    for (let count = 0; count < 8; count++) {
+      const before = sent();
+      await clock.advance(8_000);
+      await until(() => sent() > before);
+    }
+    expect(await say('Two.')).toBe('Two.');
+    expect(strict.records('gamma-dialogue')).toMatchObject([{ refusal: undefined }]);
+    await dialogue.dispose();
   });
 
   it('interrupts a dialogue that is ending, without a message to it', async () => {

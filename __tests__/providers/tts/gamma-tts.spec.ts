@@ -286,6 +286,58 @@ describe('GammaTTS', () => {
     });
   }
 
+  describe('with two alignments', () => {
+    const pronunciationDictionaries = [{ id: 'd', versionId: 'v' }];
+    const words = async (config: Partial<GammaTTSConfig>, ...messages: readonly object[]): Promise<string[]> => {
+      const { speak, heard } = await start(config, (connection, received) => {
+        const { context_id: contextId, close_context: isEnd } = received as Message;
+        if (!isEnd) return;
+        for (const each of messages) connection.send({ audio: audio(2560), contextId, ...each });
+        connection.send({ isFinal: true, contextId });
+      });
+      await speak('One two.');
+      await tts?.dispose();
+      await service?.close();
+      return heard.words.map(({ text, startMs }) => `${text} ${startMs}`);
+    };
+    const [one, two, whole] = [alignment('One '), alignment('two. ', 40), alignment('One two. ')];
+
+    it('hears the sequential one with a dictionary: the other begins anew in each message', async () => {
+      const restarting = [
+        { alignment: one, normalizedAlignment: one },
+        { alignment: whole, normalizedAlignment: two },
+      ];
+      expect(await words({ pronunciationDictionaries }, ...restarting)).toEqual(['One 0', 'two. 40']);
+    });
+
+    it('hears the text as it was written without a dictionary', async () => {
+      const spelt = { alignment: whole, normalizedAlignment: alignment('Wan tu. ') };
+      expect(await words({}, spelt)).toEqual(['One 0', 'two. 40']);
+      expect(await words({ pronunciationDictionaries: [] }, spelt)).toEqual(['One 0', 'two. 40']);
+    });
+
+    it('hears the one that there is', async () => {
+      expect(await words({ pronunciationDictionaries }, { alignment: whole, normalizedAlignment: null })).toEqual([
+        ...['One 0', 'two. 40'],
+      ]);
+      const late = { alignment: null, normalizedAlignment: alignment('One two. ', 5) };
+      expect(await words({}, late)).toEqual(['One 5', 'two. 45']);
+    });
+
+    it('follows a change of the dictionaries on the same connection', async () => {
+      const { speak, heard, tts, service } = await start({}, (connection, received) => {
+        const { context_id: contextId, close_context: isEnd } = received as Message;
+        if (!isEnd) return;
+        connection.send({ audio: audio(2560), contextId, alignment: whole, normalizedAlignment: one });
+        connection.send({ isFinal: true, contextId });
+      });
+      await speak('One two.');
+      tts.updateConfig({ pronunciationDictionaries });
+      await speak('One two.');
+      expect([heard.words.map(({ text }) => text), service.connections.length]).toEqual([['One', 'two.', 'One'], 1]);
+    });
+  });
+
   it('estimates words where the service gives none', async () => {
     const { speak, heard } = await start({}, (connection, received) => {
       const { text = '', context_id: contextId, close_context: isEnd } = received as Message;
@@ -315,6 +367,18 @@ describe('GammaTTS', () => {
       await tts?.dispose();
       await service?.close();
     }
+  });
+
+  it('warns once of audio that is not base64 (F11), and speaks on', async () => {
+    const { speak, heard } = await start({}, (connection, received) => {
+      const { context_id: id } = received as Message;
+      connection.send({ audio: '***', contextId: id, alignment: null });
+      answer(connection, received);
+    });
+    expect(bytesOf(await speak('Hi.', 'You.')).length).toBe('Hi. You. '.length * 320);
+    expect(heard.errors.map(({ code, message }) => [code, message])).toEqual([
+      ['protocol', 'GammaTTS: the audio is not base64'],
+    ]);
   });
 
   it('presents a factory’s value for each connection, a single-use token in the query', async () => {

@@ -106,7 +106,7 @@ describe('Voices on sockets', () => {
     });
   }
 
-  it('GammaTTS keeps a dialogue open while its text pauses, and says nothing to a connection without one', async () => {
+  it('GammaTTS keeps a dialogue open while its text pauses, and a connection without one by a context of its own', async () => {
     const clock = new TestClock();
     const tts = new FakedGammaTTS({ apiKey: 'a-key', voiceId: 'v', modelId: 'v4_turbo', scheduler: clock });
     await tts.initialize();
@@ -120,10 +120,16 @@ describe('Voices on sockets', () => {
       }
     };
     await pass(15);
-    expect(last.texts).toEqual([]);
+    const kept = [
+      { voices: ['v'], context_id: 'keep_alive' },
+      { keep_alive: true, context_id: 'keep_alive' },
+    ];
+    expect(last.texts.map((text) => JSON.parse(text) as unknown)).toEqual(kept.slice(0, 1));
+    await pass(8);
+    expect(last.texts.map((text) => JSON.parse(text) as unknown)).toEqual(kept);
     const utterance = tts.speak(concat(of('One.'), NEVER)).subscribe();
     await clock.advance(0);
-    const [opening = '{}'] = last.texts;
+    const [, , opening = '{}'] = last.texts;
     const { context_id } = JSON.parse(opening) as { context_id: string };
     last.say({ context_id, audio });
     last.say({ context_id, is_final_audio_for_turn: true });

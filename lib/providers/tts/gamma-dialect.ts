@@ -5,7 +5,7 @@ import { asArray, asNumber, asObject, asString, type WireObject } from '../../co
 import { ownEntry } from '../../core/own-entry.ts';
 import type { Step } from '../../stream/fold.ts';
 import type { HttpErrorFacts, HttpFailure } from '../../transport/http-error.ts';
-import { gammaDialogue, locatorsOf } from './gamma-dialogue.ts';
+import { dialogueKeeper, gammaDialogue, locatorsOf } from './gamma-dialogue.ts';
 import type { GammaTTSConfig } from './gamma-tts.ts';
 import { byId } from './sockets/by-id.ts';
 import type { SocketDialect } from './sockets/socket-wire.ts';
@@ -45,6 +45,8 @@ const policyViolation = 1008;
 
 /** The state of a context. */
 interface Heard {
+  /** Whether the times of the text as it is spoken are the right ones. */
+  readonly isNormalized: boolean;
   readonly words: CharacterWords;
   readonly audioBytes: number;
 }
@@ -69,9 +71,13 @@ function voiceOf(config: GammaTTSConfig): ContextVoice {
     pronunciation_dictionary_locators: locatorsOf(config),
     ...config.extraBody,
   };
+  // With dictionaries, `alignment` begins anew in each message (pipecat issue 4316); without them, it has the text as
+  // it was written, where the other has Chinese in Latin letters.
+  const isNormalized = (config.pronunciationDictionaries?.length ?? 0) > 0;
   return (id) => {
     const message = (body: object): string => JSON.stringify({ ...body, context_id: id });
     return {
+      start: { ...start, isNormalized },
       opening: [message(opening)],
       say: (text) => message({ text }),
       ending: [message({ flush: true }), message({ close_context: true })],
@@ -101,16 +107,21 @@ function factsOf({ status, reason, json }: HttpFailure): HttpErrorFacts | undefi
   return status === policyViolation ? { code: 'server', recoverable: false } : undefined;
 }
 
-function hear({ words, audioBytes }: Heard, message: WireObject, { format }: Reading): Step<Heard, ReadEffect> {
+const start: Heard = { isNormalized: false, words: noCharacters, audioBytes: 0 };
+
+function hear(state: Heard, message: WireObject, { format }: Reading): Step<Heard, ReadEffect> {
+  const { isNormalized, words, audioBytes } = state;
   const data = decodeBase64(asString(message['audio']) ?? '');
   const isFinal = message['isFinal'] === true || message['is_final'] === true;
-  const times = timesOf(asObject(message['alignment']));
+  const written = asObject(message['alignment']);
+  const spoken = asObject(message['normalizedAlignment']);
+  const times = timesOf(isNormalized ? (spoken ?? written) : (written ?? spoken));
   const audioMs = isPcmLike(format.encoding) ? durationMs(audioBytes, format) : undefined;
   const [heard, ...told] = times ? hearCharacters(words, times, audioMs) : [words];
   const [rest, ...last] = isFinal ? endCharacters(heard) : [heard];
   return [
-    { words: rest, audioBytes: audioBytes + (data?.length ?? 0) },
-    ...(data ? [{ type: 'audio', data } as const] : []),
+    { isNormalized, words: rest, audioBytes: audioBytes + (data?.length ?? 0) },
+    { type: 'audio', data },
     ...[...told, ...last].map((word) => ({ type: 'word', ...word }) as const),
     ...(isFinal ? [{ type: 'end' } as const] : []),
   ];
@@ -136,7 +147,7 @@ function timesOf(alignment: WireObject | undefined): CharacterTimes | undefined 
 /** What both sockets of ElevenLabs say and mean. */
 const common = {
   farewell: ['{"close_socket":true}'],
-  start: { words: noCharacters, audioBytes: 0 },
+  start,
   typeOf: (message) => {
     if (errorWord(message) !== undefined) return 'error';
     return message['is_final_audio_for_turn'] === true ? 'spoken' : 'speech';
@@ -195,5 +206,5 @@ export const gammaDialects = (models: {
 }): ((config: GammaTTSConfig) => SocketDialect<GammaTTSConfig, Heard>) => {
   const speech = { ...common, ...gammaSpeech(models.modelOf) };
   const dialogue = { ...common, ...gammaDialogue(models.modelOf) };
-  return (config) => (models.isDialogue(config) ? dialogue : speech);
+  return (config) => (models.isDialogue(config) ? { ...dialogue, keeper: dialogueKeeper(config) } : speech);
 };

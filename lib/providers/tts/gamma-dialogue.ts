@@ -2,6 +2,7 @@ import { asString } from '../../core/guard.ts';
 import type { GammaTTSConfig } from './gamma-tts.ts';
 import { byId } from './sockets/by-id.ts';
 import type { SocketDialect } from './sockets/socket-wire.ts';
+import type { SpeechWire } from './sockets/speech-wire.ts';
 
 /** The pronunciation dictionaries, as a context is opened with them. */
 export function locatorsOf({ pronunciationDictionaries }: GammaTTSConfig): readonly object[] | undefined {
@@ -36,7 +37,8 @@ export const gammaDialogue = (
   attribution: () =>
     byId({
       contextOf: (message) => asString(message['context_id']),
-      maxContexts: () => 5,
+      // The service takes five; one keeps the connection open.
+      maxContexts: () => 4,
       endsCancelled: true,
       speaksAtOnce: () => true,
       answersPieces: true,
@@ -62,6 +64,14 @@ export const gammaDialogue = (
       };
     };
   },
-  // Only a context can be kept open.
-  keepAlive: (id) => (id === undefined ? undefined : JSON.stringify({ keep_alive: true, context_id: id })),
+  keepAlive: (id) => JSON.stringify({ keep_alive: true, context_id: id }),
 });
+
+/**
+ * The service closes a connection after 20 s without a message, and refuses a keep-alive that names no open context:
+ * between utterances, one without text is kept. Source: Pipecat's `services/elevenlabs/dialogue`.
+ */
+export function dialogueKeeper({ voiceId }: GammaTTSConfig): NonNullable<SpeechWire<unknown>['keeper']> {
+  const id = 'keep_alive';
+  return { id, opening: JSON.stringify({ voices: [voiceId], context_id: id }) };
+}

@@ -178,8 +178,8 @@ const wire: LateSocketWire<GammaTTSConfig> = {
  * `https://api.elevenlabs.io`,
  * https://elevenlabs.io/docs/api-reference/text-to-speech/v-1-text-to-speech-voice-id-multi-stream-input
  *
- * One connection speaks all utterances, at most five at once, each in its own context. The service reports when each
- * character sounds, so `words$` has real times.
+ * One connection speaks all utterances, at most five at once (four with v3 and v4 models), each in its own context. The
+ * service reports when each character sounds, so `words$` has real times.
  *
  * The v3 and v4 models speak over `/v1/text-to-dialogue/multi-stream-input`:
  * https://elevenlabs.io/docs/api-reference/text-to-dialogue/ttd-multi-websocket

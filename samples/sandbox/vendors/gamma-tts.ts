@@ -166,9 +166,15 @@ class Speaker {
       this.fail('max_active_conversations', `${id} is one context too many`, said);
       return undefined;
     }
+    const before: Spoken[] = [];
+    const restarts = member(body, 'pronunciation_dictionary_locators') !== undefined;
     const talker = gammaTalker(this.#session, this.#query, this.#environment, (audio, spoken) => {
-      const alignment = this.#query.get('sync_alignment') === 'true' ? alignmentOf(spoken) : null;
-      this.#session.send({ audio, isFinal: null, contextId: id, alignment, normalizedAlignment: null });
+      before.push(spoken);
+      const isTimed = this.#query.get('sync_alignment') === 'true';
+      const normalizedAlignment = isTimed ? alignmentOf([spoken]) : null;
+      // Pipecat issue 4316: with dictionaries, this field has all the text again in each message.
+      const alignment = isTimed && restarts ? alignmentOf(before) : normalizedAlignment;
+      this.#session.send({ audio, isFinal: null, contextId: id, alignment, normalizedAlignment });
     });
     const schedule = member(member(body, 'generation_config'), 'chunk_length_schedule');
     const context = new Context(talker, Array.isArray(schedule) ? (schedule as number[]) : usualSchedule);
@@ -199,12 +205,17 @@ class Speaker {
   }
 }
 
-/** The times of a piece count from its own beginning. */
-function alignmentOf(spoken: Spoken): unknown {
-  const characters = charactersOf(spoken);
+/** The times of pieces that follow each other count from the beginning of the first. */
+function alignmentOf(pieces: readonly Spoken[]): unknown {
+  let offsetMs = 0;
+  const characters = pieces.flatMap((spoken) => {
+    const fromMs = offsetMs - spoken.startMs;
+    offsetMs += spoken.endMs - spoken.startMs;
+    return charactersOf(spoken).map((each) => ({ ...each, fromMs }));
+  });
   return {
     chars: characters.map(({ character }) => character),
-    charStartTimesMs: characters.map(({ startMs }) => Math.round(startMs - spoken.startMs)),
+    charStartTimesMs: characters.map(({ startMs, fromMs }) => Math.round(startMs + fromMs)),
     charDurationsMs: characters.map(({ startMs, endMs }) => endMs - startMs),
   };
 }
