@@ -77,6 +77,18 @@ describe('PiTTS', () => {
     ...{ add_timestamps: true, max_buffer_delay_ms: 0 },
   };
 
+  it('warns once of audio that is not base64 (F11), and speaks on', async () => {
+    const { speak, heard } = await start({}, (connection, received) => {
+      const { context_id: id } = received as Request;
+      connection.send({ type: 'chunk', context_id: id, data: '***', done: false, status_code: 206 });
+      answer(connection, received);
+    });
+    expect(bytesOf(await speak('Hi.', 'You.')).length).toBe('Hi. You. '.length * 480);
+    expect(heard.errors.map(({ code, message }) => [code, message])).toEqual([
+      ['protocol', 'PiTTS: the audio is not base64'],
+    ]);
+  });
+
   it('plays the transcript of the vendor: two sentences in a context, barge-in, close', async () => {
     const { service, tts, heard, connected } = await start({}, () => undefined);
     await connected();

@@ -195,10 +195,7 @@ const wire: SocketWire<PiTTSConfig, undefined> = {
   start: undefined,
   typeOf: ({ type }) => asString(type),
   read: {
-    chunk: (state, message) => {
-      const data = decodeBase64(asString(message['data']) ?? '');
-      return data ? [state, { type: 'audio', data }] : [state];
-    },
+    chunk: (state, message) => [state, { type: 'audio', data: decodeBase64(asString(message['data']) ?? '') }],
     timestamps: (state, message) => [state, ...wordsOf(asObject(message['word_timestamps']))],
     done: (state) => [state, { type: 'end' }],
     error: (state, message, { errors }) => {
