@@ -39,6 +39,25 @@ describe("the sandbox's multi-stream-input", () => {
     expect((await client.closed).code).toBe(1000);
   });
 
+  it('with a dictionary, begins one alignment anew in each message, and not the other', async () => {
+    const client = await talk();
+    const pronunciation_dictionary_locators = [{ pronunciation_dictionary_id: 'd', version_id: 'v' }];
+    client.send({ text: ' ', context_id: 'a', pronunciation_dictionary_locators });
+    client.send({ text: 'Hi you. ', context_id: 'a', flush: true });
+    client.send({ context_id: 'a', close_context: true });
+    await client.until(isFinal);
+    const texts = (field: string): string[] =>
+      client.messages.flatMap(({ [field]: alignment }) => {
+        const { chars } = (alignment ?? {}) as { chars?: readonly string[] };
+        return chars?.join('') ?? [];
+      });
+    const pieces = texts('normalizedAlignment');
+    expect(pieces.join('')).toBe('Hi you. ');
+    expect(texts('alignment')).toEqual(pieces.map((_, index) => pieces.slice(0, index + 1).join('')));
+    expect(pieces.length).toBeGreaterThan(1);
+    client.close();
+  });
+
   it('waits for its schedule, which auto_mode does without; a flush alone ends nothing', async () => {
     const client = await talk();
     client.send({ text: ' ', context_id: 'a', generation_config: { chunk_length_schedule: [50] } });

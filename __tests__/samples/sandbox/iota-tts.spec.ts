@@ -60,6 +60,13 @@ describe('iota /v1/text:synthesize', () => {
     ['an unknown voice', { voice: { languageCode: 'en-US', name: 'en-US-Nope' } }],
     ['a voice of another language', { voice: { languageCode: 'en-GB', name: 'en-US-Neural2-F' } }],
     ['speakingRate 3', { audioConfig: { audioEncoding: 'MP3', speakingRate: 3 } }],
+    [
+      'a pitch for a Chirp3-HD voice',
+      {
+        voice: { languageCode: 'en-US', name: 'en-US-Chirp3-HD-Charon' },
+        audioConfig: { audioEncoding: 'MP3', pitch: 1 },
+      },
+    ],
     ['an unknown field', { audioConfig: { audioEncoding: 'MP3', sampleRate: 8000 } }],
   ] as const) {
     it(`refuses ${name}`, async () => {
