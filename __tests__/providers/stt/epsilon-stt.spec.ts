@@ -1,3 +1,4 @@
+import { firstValueFrom, Subject } from 'rxjs';
 import type { Logger } from '../../../lib/core/logger.ts';
 import { EpsilonSTT, type EpsilonSTTConfig } from '../../../lib/providers/stt/epsilon-stt.ts';
 import { serve, until, type Received, type Site } from '../../transport/http-fixture.ts';
@@ -214,6 +215,30 @@ describe('EpsilonSTT: the session is asked for by HTTP', () => {
       await end(test);
     });
   }
+
+  it('not by a connection that was given up while its credential was awaited', async () => {
+    const keys = [new Subject<string>(), new Subject<string>()] as const;
+    let asked = 0;
+    const test = make({ language: 'en', apiKey: () => firstValueFrom(keys[asked++ === 0 ? 0 : 1]) });
+    await test.stt.initialize();
+    const given = failure(test.stt.connect());
+    await settle();
+    await test.stt.disconnect();
+    expect(await given).toMatchObject({ code: 'aborted' });
+    keys[0].next('key-1');
+    await settle();
+    test.stt.updateConfig({ language: 'de' });
+    test.stt.configureAudio({ encoding: 'linear16', sampleRate: 8_000, channels: 1 });
+    void test.stt.connect();
+    await settle();
+    keys[1].next('key-2');
+    await accept(test, 1);
+    expect(site.requests.map(({ headers }) => headers['x-gladia-key'])).toEqual(['key-2']);
+    expect(JSON.parse(site.requests[0]?.body ?? '')).toMatchObject({
+      ...{ sample_rate: 8_000, language_config: { languages: ['de'] } },
+    });
+    await end(test);
+  });
 
   it('an answer without a session is an error', async () => {
     refuse = () => ({ status: 201, body: '{"id":"x"}' });

@@ -1,8 +1,9 @@
+import { firstValueFrom, Subject } from 'rxjs';
 import { BetaSTT, type BetaSTTConfig } from '../../../lib/providers/stt/beta-stt.ts';
 import { DeltaSTT, type DeltaSTTConfig } from '../../../lib/providers/stt/delta-stt.ts';
 import { KappaSTT, type KappaSTTConfig } from '../../../lib/providers/stt/kappa-stt.ts';
 import { LambdaSTT, type LambdaSTTConfig } from '../../../lib/providers/stt/lambda-stt.ts';
-import { settle, tape } from './stt-fixture.ts';
+import { record, settle, tape } from './stt-fixture.ts';
 import { stageFor } from './stt-stage.ts';
 
 const beta = stageFor((config: BetaSTTConfig) => new BetaSTT(config), { type: 'Begin', id: 'session-1' });
@@ -48,6 +49,26 @@ describe('the id that a service knows a session by', () => {
     await settle();
     const id = new URL(stt.sockets.last.request.url).searchParams.get('X-ConnectionId');
     expect(id).toMatch(/^[\dA-F]{32}$/);
+    expect(errors.at(-1)?.requestId).toBe(id);
+  });
+
+  it('is not that of a connection that was given up, whose credential comes late', async () => {
+    const late = new Subject<string>();
+    const keys = [() => firstValueFrom(late), () => Promise.resolve('key-2')];
+    const { stt } = kappa.made({ apiKey: () => keys.shift()?.() ?? Promise.reject(new Error('no more')) });
+    const { errors } = record(stt);
+    await stt.initialize();
+    void stt.connect().catch(() => undefined);
+    await settle();
+    await stt.disconnect();
+    void stt.connect();
+    await settle();
+    stt.sockets.last.accept();
+    late.next('key-1');
+    await settle();
+    stt.sockets.last.drop(1007, '');
+    await settle();
+    const id = new URL(stt.sockets.last.request.url).searchParams.get('X-ConnectionId');
     expect(errors.at(-1)?.requestId).toBe(id);
   });
 

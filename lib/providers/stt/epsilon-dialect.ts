@@ -1,10 +1,11 @@
-import { firstValueFrom, fromEvent, takeUntil } from 'rxjs';
+import { firstValueFrom, takeUntil } from 'rxjs';
 import { bytesPerMs, frameBytes } from '../../audio/formats.ts';
 import type { AudioMetadata } from '../../audio/types.ts';
 import type { ConfigRules } from '../../core/config-rule.ts';
 import { asArray, asNumber, asObject, asObjects, asString, wireWord, type WireObject } from '../../core/guard.ts';
 import { primaryLanguage } from '../../core/wire-names.ts';
 import { wireParameters } from '../../core/wire-parameters.ts';
+import { fromAbort } from '../../stream/bridge.ts';
 import { httpRequest, readJson } from '../../transport/http.ts';
 import type { SocketRequest, SocketRequestContext } from '../../transport/reconnecting-socket.ts';
 import type { EpsilonFacts, EpsilonSTTConfig } from './epsilon-stt.ts';
@@ -114,7 +115,8 @@ async function openSession(
     headers: { 'x-gladia-key': key },
     json: sessionOf(config, host.format(), rules),
   });
-  const answer = await firstValueFrom(request$.pipe(readJson(), takeUntil(fromEvent(signal, 'abort'))), {
+  // It may have been given up while the credential was awaited.
+  const answer = await firstValueFrom(request$.pipe(readJson(), takeUntil(fromAbort(signal))), {
     defaultValue: undefined,
   });
   const address = asString(asObject(answer)?.['url']);

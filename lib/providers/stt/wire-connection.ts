@@ -112,6 +112,8 @@ async function addressOf<C extends StreamingSTTConfig, S>(
   hear({ type: 'connecting' });
   const kept = wire.keepsAddress ? hearing().address : undefined;
   const address = kept ?? (await request(context));
+  // Another session may have begun meanwhile: this address is not its own.
+  context.signal.throwIfAborted();
   if (wire.keepsAddress) hear({ type: 'granted', address });
   if (wire.idParameter !== undefined) {
     const requestId = new URL(address.url).searchParams.get(wire.idParameter) ?? undefined;
