@@ -6,6 +6,7 @@ import {
   type Logger,
   type ProviderState,
 } from 'rxvoice';
+import { settle } from '../transport/test-clock.ts';
 
 /** A provider whose hooks the test ends. */
 class Hooked extends Provider<{ readonly size?: number; readonly name?: string }> {
@@ -176,6 +177,55 @@ describe('the lifecycle under fire', () => {
     resolve();
     await Promise.all([starting, released]);
     expect(provider.calls).toEqual(['dispose']);
+    expect(provider.isReady()).toBe(false);
+  });
+
+  it('releases what a hook takes too late, and only then begins the next', async () => {
+    const provider = new Hooked({});
+    const first = deferred();
+    provider.initializeHook = () => first.promise;
+    const given = provider.initialize().catch(() => undefined);
+    await Promise.resolve();
+    await provider.dispose();
+    await given;
+    provider.initializeHook = () => Promise.resolve();
+    const starting = provider.initialize();
+    await settle();
+    first.resolve();
+    await starting;
+    await settle();
+    expect(provider.calls).toEqual(['initialize', 'dispose', 'dispose', 'initialize']);
+    expect(provider.isReady()).toBe(true);
+  });
+
+  it('does not release again what a hook has failed to take too late', async () => {
+    const provider = new Hooked({});
+    const first = deferred();
+    provider.initializeHook = () => first.promise;
+    const given = provider.initialize().catch(() => undefined);
+    await Promise.resolve();
+    await provider.dispose();
+    await given;
+    provider.initializeHook = () => Promise.resolve();
+    const starting = provider.initialize();
+    first.reject(new Error('no network'));
+    await starting;
+    expect(provider.calls).toEqual(['initialize', 'dispose', 'initialize']);
+    expect(provider.isReady()).toBe(true);
+  });
+
+  it('ends disposed when dispose() comes while initialize() waits for a hook that never ends', async () => {
+    const provider = new Hooked({});
+    provider.initializeHook = () => new Promise(() => undefined);
+    const given = provider.initialize().catch(() => undefined);
+    await Promise.resolve();
+    await provider.dispose();
+    await given;
+    const starting = provider.initialize().catch((error: unknown) => error);
+    await settle();
+    await provider.dispose();
+    expect(await starting).toMatchObject({ code: 'aborted' });
+    expect(provider.calls).toEqual(['initialize', 'dispose', 'dispose']);
     expect(provider.isReady()).toBe(false);
   });
 

@@ -42,6 +42,8 @@ export abstract class Provider<C extends object> implements ProviderContract, As
   };
   #logger: Logger | undefined;
   #starting: Run | undefined;
+  /** The latest run's hook, with its clean-up: it may outlast the run. */
+  #hook: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
 
   /** @param logger - Default: the logger of the first pipeline to initialize the provider, if any. */
@@ -98,19 +100,14 @@ export abstract class Provider<C extends object> implements ProviderContract, As
    */
   initialize({ logger }: InitializeOptions = {}): Promise<void> {
     this.#adopt(logger);
-    if (this.initialized) return Promise.resolve();
-    this.#starting ??= this.#begin();
-    return this.#starting.promise;
+    return this.initialized ? Promise.resolve() : (this.#starting ??= this.#begin()).promise;
   }
 
   /** Releases everything. Does nothing if there is nothing to release; errors of the hook propagate. */
   dispose(): Promise<void> {
     const isIdle = !this.initialized && !this.#starting && !this.isAttached();
     if (isIdle) return this.#stopping ?? Promise.resolve();
-    this.#stopping ??= this.#stop().finally(() => {
-      this.#stopping = undefined;
-    });
-    return this.#stopping;
+    return (this.#stopping ??= this.#stop().finally(() => (this.#stopping = undefined)));
   }
 
   /** A form safe to log: without the configuration, which may contain a credential. */
@@ -151,7 +148,10 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     if (problem) throw this.error(`${this.name}: ${problem}`, { code: 'configuration' });
   }
 
-  /** Makes the provider ready; `signal` aborts when `dispose()` comes first. */
+  /**
+   * Makes the provider ready; `signal` aborts when `dispose()` comes first. A later `initialize()` waits until it has
+   * settled.
+   */
   protected onInitialize(_signal: AbortSignal): Promise<void> | void {}
 
   /** Releases what `onInitialize` and use have acquired; also called after an aborted `onInitialize`. */
@@ -224,10 +224,7 @@ export abstract class Provider<C extends object> implements ProviderContract, As
 
   #begin(): Run {
     const abort = new AbortController();
-    const promise = this.#start(abort.signal).finally(() => {
-      this.#starting = undefined;
-    });
-    return { promise, abort };
+    return { abort, promise: this.#start(abort.signal).finally(() => (this.#starting = undefined)) };
   }
 
   async #start(signal: AbortSignal): Promise<void> {
@@ -235,7 +232,7 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     this.#state$.next('initializing');
     try {
       signal.throwIfAborted();
-      await Promise.race([aborted(signal), this.#run(signal)]);
+      await Promise.race([aborted(signal), (this.#hook = this.#run(signal))]);
       this.#state$.next('ready');
     } catch (cause) {
       if (!signal.aborted) this.#state$.next('uninitialized');
@@ -248,7 +245,9 @@ export abstract class Provider<C extends object> implements ProviderContract, As
 
   /** Runs the hook, and cleans up after it if it succeeds although the signal has aborted. */
   async #run(signal: AbortSignal): Promise<void> {
-    await this.onInitialize(signal);
+    // `onDispose()` releases what the provider has, whichever run took it: so one hook at a time.
+    if (this.#hook) await this.#hook.catch(() => undefined);
+    if (!signal.aborted) await this.onInitialize(signal);
     if (signal.aborted) await this.onDispose();
   }
 
@@ -256,7 +255,7 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     // Only the current run is aborted: a later one waits for this.
     const starting = this.#starting;
     this.#state$.next('disposing');
-    starting?.abort.abort(new VoiceError('dispose() was called first', { code: 'aborted', provider: this.name }));
+    starting?.abort.abort(this.error('dispose() was called first', { code: 'aborted' }));
     try {
       await this.onDispose();
     } finally {
@@ -269,6 +268,6 @@ export abstract class Provider<C extends object> implements ProviderContract, As
 /** Rejects as soon as the signal aborts. */
 function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(VoiceError.from(signal.reason)));
+    signal.addEventListener('abort', () => reject(signal.reason as VoiceError));
   });
 }

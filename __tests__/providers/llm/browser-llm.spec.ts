@@ -452,4 +452,20 @@ describe('BrowserLLM', () => {
     expect(await outcome).toMatchObject({ code: 'aborted' });
     expect(slow.calls).toContain('unload');
   });
+
+  it('loads again after it was disposed of while it loaded, though the first load never ends', async () => {
+    const [slow, engine] = [new FakeEngine(), new FakeEngine()];
+    slow.loading = new Promise(() => undefined);
+    const engines = [slow, engine];
+    const llm = new BrowserLLM({ model, createEngine: () => engines.shift() ?? new FakeEngine() });
+    all.push(llm);
+    const outcome = llm.initialize().catch((error: unknown) => error);
+    while (slow.calls.length === 0) await new Promise(setImmediate);
+    await llm.dispose();
+    expect(await outcome).toMatchObject({ code: 'aborted' });
+    await llm.initialize();
+    await new Promise(setImmediate);
+    expect(await answer(llm, hi)).toMatchObject([{ text: 'Hello.' }, { type: 'done' }]);
+    expect(engine.calls).not.toContain('unload');
+  });
 });

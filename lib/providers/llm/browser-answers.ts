@@ -1,9 +1,10 @@
-import { Observable } from 'rxjs';
+import { firstValueFrom, from, Observable, takeUntil } from 'rxjs';
 import type { ConfigRules } from '../../core/config-rule.ts';
 import { VoiceError } from '../../core/errors.ts';
 import type { WireObject } from '../../core/guard.ts';
 import type { GenerateOptions, LLMEvent, Message } from '../../core/messages.ts';
 import { wireParameters } from '../../core/wire-parameters.ts';
+import { fromAbort } from '../../stream/bridge.ts';
 import { answerSchema } from './answer-schema.ts';
 import { engineError, withoutText, type BrowserEngine } from './browser-engine.ts';
 import { chatAnswer } from './chat-answer.ts';
@@ -48,11 +49,16 @@ export class BrowserAnswers {
     this.#host = host;
   }
 
-  /** Loads a model. */
-  async start(model: string, chatOpts: Readonly<Record<string, unknown>> | undefined): Promise<void> {
+  /** Loads a model. A worker that was terminated never says so, hence the signal. */
+  async start(
+    model: string,
+    chatOpts: Readonly<Record<string, unknown>> | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
     try {
       this.#engine = this.#host.engine();
-      await this.#engine.reload(model, chatOpts);
+      const loaded$ = from(this.#engine.reload(model, chatOpts));
+      await firstValueFrom(loaded$.pipe(takeUntil(fromAbort(signal))), { defaultValue: undefined });
     } catch (cause) {
       throw engineError(this.#host.name, cause);
     }

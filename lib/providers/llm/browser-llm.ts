@@ -131,9 +131,9 @@ export class BrowserLLM extends Provider<BrowserLLMConfig> implements LLMProvide
     });
     this.#answers = answers;
     try {
-      await answers.start(model, chatOpts);
+      await answers.start(model, chatOpts, signal);
     } catch (cause) {
-      this.onDispose();
+      answers.stop();
       throw cause;
     }
   }
