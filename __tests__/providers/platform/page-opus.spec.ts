@@ -285,6 +285,15 @@ describe('PageSocket with Opus', () => {
     expect(logs).toEqual([]);
   });
 
+  it('opens nothing for a page that leaves while the codec loads', async () => {
+    const { call, opened } = serve();
+    call().drop();
+    call();
+    await until(() => opened.length > 0);
+    await settle();
+    expect(opened).toHaveLength(1);
+  });
+
   it('talks linear16 where the codec has no room, says so, and has room again after a call', async () => {
     const { call, opened, logs } = serve();
     const sockets = Array.from({ length: 33 }, () => call());

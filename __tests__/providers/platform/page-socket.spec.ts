@@ -169,6 +169,30 @@ describe('PageSockets', () => {
     expect(pages.all).toEqual([page]);
   });
 
+  it.each([
+    ['closed', 3],
+    ['closing', 2],
+  ] as const)(
+    'hangs up on a page whose socket is %s once the application has opened it',
+    async (_state, readyState) => {
+      const ready$ = new Subject<void>();
+      const ends: unknown[] = [];
+      const open = (page: PageSocket): Promise<void> => {
+        page.onCallEnded(({ reason }) => ends.push(reason));
+        return firstValueFrom(ready$);
+      };
+      const { call, pages, clock } = serve({}, { open, maxPages: 1 });
+      const socket = call();
+      if (readyState === 3) socket.drop();
+      else socket.readyState = readyState;
+      ready$.next();
+      await settle();
+      // Nobody could resume it: the page has learned neither session nor token.
+      expect([pages.all, ends, socket.types, clock.pending]).toEqual([[], ['closed'], [], 0]);
+      expect(call().closes).toEqual([]);
+    },
+  );
+
   it('lets nobody into a session without its token', async () => {
     const { call, session, token, socket } = await opened();
     const wrong = token.replace(/^./, (digit) => (digit === '0' ? '1' : '0'));

@@ -140,7 +140,7 @@ export class PageSockets<R extends PageRequest = PageRequest> implements Disposa
     this.#opus ??= this.#loadOpus();
     void this.#opus.then((opus) => {
       this.#waiting -= 1;
-      this.#begin(socket, hello, request, () => opus(hello.rate));
+      if (!hasLeft(socket)) this.#begin(socket, hello, request, () => opus(hello.rate));
     });
   }
 
@@ -162,8 +162,10 @@ export class PageSockets<R extends PageRequest = PageRequest> implements Disposa
     };
     // Only then is the page welcome: one that is refused has not started.
     const welcome = (): void => {
-      if (this.#pages.has(page.session)) page.attach(socket, hello);
-      else close(socket, pageCloses.over);
+      if (!this.#pages.has(page.session)) close(socket, pageCloses.over);
+      // It could not return: it has learned neither session nor token.
+      else if (hasLeft(socket)) page.hangUp();
+      else page.attach(socket, hello);
     };
     try {
       const opening = open(page, request);
@@ -196,6 +198,11 @@ export class PageSockets<R extends PageRequest = PageRequest> implements Disposa
     this.#logger.debug(`PageSockets: a socket is refused: ${reason}`);
     close(socket, code, reason);
   }
+}
+
+/** Whether it is closing or closed. */
+function hasLeft({ readyState }: PlatformSocket): boolean {
+  return readyState >= 2;
 }
 
 function close(socket: PlatformSocket, code: number, reason?: string): void {
