@@ -242,6 +242,43 @@ describe('MeetingInputD', () => {
     });
   }
 
+  it('F48: signs nothing for an audio address in the clear, except on this machine', async () => {
+    const { input, socket, clock, errors, ends, leave } = await listening();
+    const audio = 'ws://m.example.com/audio';
+    const failed = fails(input.connect(target));
+    await until(() => input.sockets.all.length > 0);
+    socket(0).accept();
+    socket(0).say({ ...accepted, media_server: { server_urls: { audio } } });
+    await clock.advance(0);
+    expect(await failed).toMatchObject({ code: 'configuration' });
+    expect([input.sockets.all.length, ends.map(({ reason }) => reason)]).toEqual([1, ['lost']]);
+    expect(errors[0]?.message).toContain('unencrypted to m.example.com');
+    input.connect(target).catch(() => undefined);
+    await until(() => input.sockets.all.length > 1);
+    socket(1).accept();
+    socket(1).say({ ...accepted, media_server: { server_urls: { audio: 'ws://127.0.0.1:8080/audio' } } });
+    await clock.advance(0);
+    expect(input.sockets.all).toHaveLength(3);
+    await leave();
+  });
+
+  it('F48: goes on without a transcript whose address is in the clear', async () => {
+    const { input, flow, socket, clock, errors, ends, leave } = await listening({ transcript: true });
+    const connected = input.connect(target);
+    await until(() => input.sockets.all.length > 0);
+    socket(0).accept();
+    const urls = { audio: media, transcript: 'ws://m.example.com/transcript' };
+    socket(0).say({ ...accepted, media_server: { server_urls: urls } });
+    await clock.advance(0);
+    await flow();
+    await connected;
+    expect(input.sockets.all).toHaveLength(2);
+    expect(errors).toMatchObject([{ code: 'configuration', recoverable: true }]);
+    expect(errors[0]?.message).toContain('the meeting goes on without its transcript');
+    expect(ends).toEqual([]);
+    await leave();
+  });
+
   it('follows a stream after all that it was told of too early, or with a wrong address', async () => {
     const clock = new TestClock();
     const input = new Faked({ ...app, scheduler: clock });

@@ -77,13 +77,14 @@ export class MeetingFollowerD {
     const { meetingUuid, rtmsStreamId, serverUrl } = target;
     const { clientId, clientSecret, bufferData = false, reconnect } = this.#config;
     const { dataOpt = 'mixed', sendRateMs = 20 } = this.#config;
-    const { transport, sockets, masked, assertReady, error } = this.#host;
+    const { transport, sockets, masked, assertReady, assertSecure, error } = this.#host;
     const url = this.#addressOf(serverUrl);
     const secret = await masked(clientSecret);
     const signature = hexOf(await hmacSha256(secret, `${clientId},${meetingUuid},${rtmsStreamId}`));
     assertReady();
     this.#stream = new MeetingStreamD({
-      ...{ url, identity: identityOf(target), rtmsStreamId, bufferData, reconnect, transport, sockets, error },
+      ...{ url, identity: identityOf(target), rtmsStreamId, bufferData, reconnect, transport, sockets },
+      ...{ assertSecure, error },
       signature: await masked(signature),
       audio: {
         content_type: 2,

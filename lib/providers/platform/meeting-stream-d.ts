@@ -23,6 +23,7 @@ import { merge } from '../../stream/merge.ts';
 import {
   ReconnectingSocket,
   type SocketData,
+  type SocketRequest,
   type ReconnectingSocketOptions,
 } from '../../transport/reconnecting-socket.ts';
 import { refusalOf, sessionStates, stopOf, streamStates, type MeetingStreamState } from './meeting-words-d.ts';
@@ -41,6 +42,8 @@ export interface MeetingStreamDOptions {
   readonly bufferData: boolean;
   readonly transport: TransportOptions;
   readonly reconnect: boolean | BackoffOptions | undefined;
+  /** Throws where a credential would cross the network unencrypted. */
+  readonly assertSecure: (url: URL) => void;
   readonly error: (message: string, options: Omit<VoiceErrorOptions, 'provider'>) => VoiceError;
   /** The runtime's WebSocket; replaced in tests. */
   readonly sockets: Pick<ReconnectingSocketOptions, 'openSocket'>;
@@ -91,7 +94,7 @@ export class MeetingStreamD {
 
   constructor(options: MeetingStreamDOptions) {
     this.#options = options;
-    const { url, transport, reconnect, sockets, audio, transcript } = options;
+    const { url, transport, reconnect, sockets, audio, transcript, assertSecure } = options;
     const { provider } = transport;
     const shared: Pick<ReconnectingSocketOptions, 'provider' | 'classifyClose'> & Partial<ReconnectingSocketOptions> = {
       ...transport,
@@ -107,10 +110,15 @@ export class MeetingStreamD {
       opening: () => [this.#handshake(1, 1, { buffer_data: options.bufferData })],
       isReady: (data) => isAccepted(data, 2),
     });
+    /** Where the platform says that the media are, which the handshake with its signature goes to. */
+    const given = (address: URL = url): Promise<SocketRequest> => {
+      assertSecure(address);
+      return Promise.resolve({ url: address });
+    };
     // The addresses are known before these are opened.
     this.#media = new ReconnectingSocket({
       ...shared,
-      request: () => Promise.resolve({ url: this.#mediaUrl ?? url }),
+      request: () => given(this.#mediaUrl),
       opening: () => [this.#mediaHandshake(1, { audio })],
       isReady: (data) => isAccepted(data, 4),
       maxMessageBytes: 16 * 1024 * 1024,
@@ -119,7 +127,7 @@ export class MeetingStreamD {
       transcript &&
       new ReconnectingSocket({
         ...shared,
-        request: () => Promise.resolve({ url: this.#transcriptUrl ?? url }),
+        request: () => given(this.#transcriptUrl),
         opening: () => [this.#mediaHandshake(8, { transcript })],
         isReady: (data) => isAccepted(data, 4),
       });
