@@ -2,7 +2,7 @@
 import { firstValueFrom, Subject } from 'rxjs';
 import { defineTool, MemoryHistory, Pipeline, remember, type HistoryItem, type HistoryStore } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
-import { TestClock } from '../transport/test-clock.ts';
+import { settle, TestClock } from '../transport/test-clock.ts';
 
 const words = (items: readonly HistoryItem[]): string[] =>
   items.map((item) => {
@@ -215,6 +215,34 @@ describe('remember', () => {
     call.stt.hearWords(FakeSTT.result('more', 'final'));
     await call.scheduler.advance(5_000);
     expect(kept(items)).toHaveLength(2);
+  });
+
+  it.each([0, 1, 2, 3, 4, 5, 6, 7, 8])('keeps a change that comes %i microtasks after another', async (microtasks) => {
+    const store = new MemoryHistory();
+    const { pipeline } = rig();
+    const memory = await remember(pipeline, { store, conversation: 'a' });
+    pipeline.history.addUser('one');
+    for (let passed = 0; passed < microtasks; passed++) await Promise.resolve();
+    pipeline.history.addUser('two');
+    await memory.saved();
+    expect(kept(store)).toEqual(['user: one two']);
+    await memory.end();
+    expect(kept(store)).toEqual(['user: one two']);
+  });
+
+  it('does not try a store that fails again before the next change', async () => {
+    let attempts = 0;
+    const fail = (): Promise<void> => Promise.reject(new Error(`disk full ${(attempts += 1)}`));
+    const { pipeline } = rig();
+    const store = { ...of(new MemoryHistory()), put: fail, save: fail };
+    const memory = await remember(pipeline, { store, conversation: 'a' });
+    pipeline.history.addUser('one');
+    await memory.saved();
+    await settle();
+    expect(attempts).toBe(1);
+    pipeline.history.addUser('two');
+    await memory.end();
+    expect(attempts).toBe(2);
   });
 
   it('is refused while the pipeline runs: what was said would be lost', async () => {

@@ -170,14 +170,13 @@ class Keeper {
   }
 
   #begin(): void {
-    this.#writing ??= Promise.resolve()
-      .then(() => this.#write())
-      .finally(() => {
-        this.#writing = undefined;
-      });
+    this.#writing ??= this.#write();
   }
 
+  /** Writes what is pending. In the same tick as it finds nothing more, it is over: what changes later begins it anew. */
   async #write(): Promise<void> {
+    // What changes in one tick is written together.
+    await Promise.resolve();
     while (this.#pending === 'all' || this.#pending.length > 0) {
       const items = this.#pending;
       this.#pending = [];
@@ -187,9 +186,10 @@ class Keeper {
       } catch (cause) {
         this.#pending = 'all';
         this.#errors$.next(VoiceError.from(cause, { code: 'internal' }));
-        return;
+        break;
       }
     }
+    this.#writing = undefined;
   }
 }
 
