@@ -453,6 +453,39 @@ describe('record()', () => {
     expect(heard(line.left).utterances).toEqual(['hello']);
   });
 
+  it('hears the rest of a press in which the caller was muted', async () => {
+    const line = new Line({ turnTaking: { strategy: 'manual' } });
+    line.record();
+    await line.begin();
+    line.pipeline.beginTurn();
+    line.pipeline.mute();
+    line.talk('psst');
+    await line.pass(1_000);
+    line.pipeline.unmute();
+    line.talk('hello');
+    await line.pass(1_000);
+    line.pipeline.commitTurn();
+    line.talk('psst');
+    await line.pass(1_000);
+    await line.end();
+    expect(heard(line.left).utterances).toEqual(['hello']);
+  });
+
+  it('is silent after a mute that outlasted the press', async () => {
+    const line = new Line({ turnTaking: { strategy: 'manual' } });
+    line.record();
+    await line.begin();
+    line.pipeline.beginTurn();
+    line.pipeline.mute();
+    await line.pass(500);
+    line.pipeline.commitTurn();
+    line.pipeline.unmute();
+    line.talk('psst');
+    await line.pass(1_000);
+    await line.end();
+    expect(heard(line.left).utterances).toEqual([]);
+  });
+
   it('is read as a web stream, at the speed of the call', async () => {
     const line = new Line();
     const reader = record(line.pipeline, { consent: concat(of(true), NEVER) })

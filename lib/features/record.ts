@@ -1,6 +1,7 @@
 import {
   asyncScheduler,
   catchError,
+  combineLatest,
   concat,
   concatMap,
   defer,
@@ -230,7 +231,8 @@ export function audibleOf(pipeline: Pipeline): Observable<boolean> {
     map(({ type }) => type === 'begin'),
     startWith(false),
   );
-  return muted$.pipe(switchMap((isMuted) => pressed$.pipe(map((isPressed) => !isMuted && (isPressed || !isManual())))));
+  // A press lasts through a mute.
+  return combineLatest([muted$, pressed$]).pipe(map(([isMuted, isPressed]) => !isMuted && (isPressed || !isManual())));
 }
 
 /** The pipeline reports its providers' errors. */
