@@ -147,6 +147,29 @@ describe('Pipeline', () => {
     await pipeline.dispose();
   });
 
+  it('undoes each registration of the same callback alone', async () => {
+    const { pipeline } = rig();
+    const seen: string[] = [];
+    const callback = (): unknown => seen.push('');
+    const undos = [pipeline.on('speech.created', callback), pipeline.on('speech.created', callback)];
+    await pipeline.start();
+    const heard: number[] = [];
+    for (const undo of [undefined, ...undos]) {
+      undo?.();
+      undo?.();
+      seen.length = 0;
+      await pipeline.say('Good day.').done;
+      heard.push(seen.length);
+    }
+    expect(heard).toEqual([2, 1, 0]);
+    pipeline.on('speech.created', callback);
+    pipeline.on('speech.created', callback);
+    pipeline.off('speech.created', callback);
+    await pipeline.say('Good day.').done;
+    expect(seen).toEqual([]);
+    await pipeline.dispose();
+  });
+
   it('takes callbacks back, also those for the next event only', async () => {
     const { pipeline } = rig();
     const seen: string[] = [];

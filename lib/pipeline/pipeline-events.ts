@@ -155,10 +155,12 @@ export abstract class PipelineEvents {
   on<T extends VoiceEventType>(type: T, callback: (event: VoiceEvent<T>) => void): () => void;
   on(type: '*', callback: (event: VoiceEvent) => void): () => void;
   on(type: VoiceEventType | '*', callback: (event: never) => void): () => void {
-    this.#emitter.on(type, callback as () => void);
+    // A context of its own: without it, a callback's removal would remove all its registrations.
+    const own = {};
+    this.#emitter.on(type, callback as () => void, own);
     this.#counted$.next();
     return () => {
-      this.#emitter.off(type, callback as () => void);
+      this.#emitter.off(type, callback as () => void, own);
       this.#counted$.next();
     };
   }
