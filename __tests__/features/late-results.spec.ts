@@ -1,9 +1,18 @@
 /** Callers who listen to nothing for a minute, results that nobody is told, and calls that nobody ends. */
-import { NEVER, of, timer, map } from 'rxjs';
-import { withLateResults, type LateResult, type LLMEvent, type Message, type Pipeline, type Tool } from 'rxvoice';
+import { config, lastValueFrom, map, NEVER, of, timer, type Observable } from 'rxjs';
+import {
+  withLateResults,
+  type LateResult,
+  type LateResultOptions,
+  type LLMEvent,
+  type Message,
+  type Pipeline,
+  type Tool,
+} from 'rxvoice';
 import { FakeSTT } from 'rxvoice/testing';
 import { call, over, type Call } from '../pipeline/support/call.ts';
-import { TestClock } from '../transport/test-clock.ts';
+import { ofType } from '../pipeline/support/timeline.ts';
+import { TestClock, timersDue } from '../transport/test-clock.ts';
 
 const done: LLMEvent = { type: 'done', finishReason: 'stop' };
 const token = (text: string): LLMEvent => ({ type: 'token', text });
@@ -21,6 +30,7 @@ interface Late extends Call {
 async function patient(
   create: (clock: TestClock) => Tool[],
   eager: (clock: TestClock) => Tool[] = () => [],
+  more: Partial<LateResultOptions> = {},
 ): Promise<Late> {
   const [scheduler, late, toldBy]: [TestClock, LateResult[], string[][]] = [new TestClock(), [], []];
   const made: Pipeline[] = [];
@@ -29,7 +39,7 @@ async function patient(
     if (!first) throw new Error('there is no pipeline yet');
     return first;
   };
-  const options = { pipeline, scheduler, onLate: (result: LateResult) => void late.push(result) };
+  const options = { pipeline, scheduler, onLate: (result: LateResult) => void late.push(result), ...more };
   const tools = [...withLateResults(create(scheduler), options), ...eager(scheduler)];
   const answer = (messages: readonly Message[]): readonly LLMEvent[] => {
     toldBy.push(messages.flatMap(({ role, content }) => (role === 'tool' ? [content] : [])));
@@ -102,6 +112,43 @@ describe('withLateResults()', () => {
     await late.scheduler.advance(7_000);
     expect(late.late).toMatchObject([{ content: 'Error: no such room.', isError: true }]);
     await over(late);
+  });
+
+  it.each(['throws', 'rejects'] as const)('F60: names an onLate that %s, and keeps the result', async (how) => {
+    const unhandled: unknown[] = [];
+    config.onUnhandledError = (cause) => unhandled.push(cause);
+    const onLate = (): unknown => {
+      if (how === 'rejects') return Promise.reject(new Error('no room'));
+      throw new Error('no room');
+    };
+    const rig = await patient(taking(9_000, { rooms: 2 }), () => [], { onLate });
+    await rig.scheduler.advance(10_000);
+    await timersDue();
+    config.onUnhandledError = null;
+    expect(unhandled).toEqual([]);
+    expect(ofType(rig.events, 'error')).toMatchObject([
+      { code: 'internal', message: 'onLate of withLateResults() threw: no room' },
+    ]);
+    rig.stt.hearWords(FakeSTT.result('and now', 'final'));
+    await rig.scheduler.advance(2_000);
+    expect(rig.toldBy.at(-1)).toEqual(['{"rooms":2}']);
+    await over(rig);
+  });
+
+  it('F60: a pipeline that is not there yet fails the call, and nothing else', async () => {
+    const unhandled: unknown[] = [];
+    config.onUnhandledError = (cause) => unhandled.push(cause);
+    const pipeline = (): never => {
+      throw new Error('there is no pipeline yet');
+    };
+    const tools: Tool[] = [{ name: 'search', execute: () => 'found' }];
+    const [tool] = withLateResults(tools, { pipeline });
+    const context = { toolCallId: 'c1', signal: new AbortController().signal, say: () => undefined };
+    const result = lastValueFrom(tool?.execute(undefined as never, context as never) as Observable<unknown>);
+    await expect(result).rejects.toThrow('there is no pipeline yet');
+    await timersDue();
+    config.onUnhandledError = null;
+    expect(unhandled).toEqual([]);
   });
 
   it('waits for its place while another call of the round still runs', async () => {

@@ -11,6 +11,7 @@ import { int16Bytes, keyTones } from 'rxvoice/audio';
 import { FakeSTT } from 'rxvoice/testing';
 import { call, over, type Call, type CallOptions } from '../pipeline/support/call.ts';
 import { ofType } from '../pipeline/support/timeline.ts';
+import { timersDue } from '../transport/test-clock.ts';
 
 const metadata = { encoding: 'linear16', sampleRate: 8000, channels: 1 } as const;
 /** Five seconds of the fake voice. */
@@ -103,6 +104,26 @@ describe('leaveMessage()', () => {
     await rig.scheduler.advance(saidMs + 100);
     expect(rig.left).toEqual(['hung up', { ...whole, after: 'beep' }, 'complete']);
     expect(ofType(rig.events, 'speech.ended').map(({ interrupted }) => interrupted)).toEqual([true, false]);
+    await over(rig);
+  });
+
+  it.each(['throws', 'rejects'] as const)('F60: names a hangUp that %s: the message is left', async (how) => {
+    const unhandled: unknown[] = [];
+    const note = (cause: unknown): unknown => unhandled.push(cause);
+    process.on('unhandledRejection', note);
+    const hangUp = (): unknown => {
+      if (how === 'rejects') return Promise.reject(new Error('no line'));
+      throw new Error('no line');
+    };
+    const rig = await leave({ answered, hangUp });
+    await rig.scheduler.advance(saidMs + 100);
+    await timersDue();
+    process.off('unhandledRejection', note);
+    expect(unhandled).toEqual([]);
+    expect(rig.left).toEqual([{ ...whole, after: 'beep' }, 'complete']);
+    expect(ofType(rig.events, 'error')).toMatchObject([
+      { code: 'internal', message: 'hangUp of leaveMessage() threw: no line' },
+    ]);
     await over(rig);
   });
 

@@ -1,5 +1,5 @@
 /** A broker that is away, slow or refuses must not be felt in the call; and a secret must not reach it. */
-import { NEVER, Subject, throwError, type Observable, type ObservableInput } from 'rxjs';
+import { config, NEVER, Subject, throwError, type Observable, type ObservableInput } from 'rxjs';
 import { Pipeline, publish } from 'rxvoice';
 import type {
   CallEvent,
@@ -11,7 +11,7 @@ import type {
   SealedEvent,
 } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
-import { settle, TestClock } from '../transport/test-clock.ts';
+import { settle, TestClock, timersDue } from '../transport/test-clock.ts';
 
 /** A broker in memory, which can be away. */
 class MemorySink implements CallSink {
@@ -102,6 +102,26 @@ const chunk = (): {
 });
 
 describe('publish()', () => {
+  it('F60: names a subscriber of problems$ that throws, and goes on', async () => {
+    const unhandled: unknown[] = [];
+    config.onUnhandledError = (cause) => unhandled.push(cause);
+    const { sink, pipeline, scheduler, publication, end } = await called();
+    const errors: string[] = [];
+    pipeline.errors$.subscribe(({ message }) => errors.push(message));
+    publication.problems$.subscribe(() => {
+      throw new Error('it broke');
+    });
+    sink.state = 'refusing';
+    pipeline.say('good day');
+    await scheduler.advance(6_000);
+    sink.state = 'up';
+    await end();
+    await timersDue();
+    config.onUnhandledError = null;
+    expect([unhandled, errors]).toEqual([[], ['publish: a subscriber of problems$ threw: it broke']]);
+    expect(sink.types).toContain('speech.ended');
+  });
+
   it('tells every event but the audio, in order and numbered, and lists the call until it is over', async () => {
     const { sink, pipeline, scheduler, publication, end } = await called();
     pipeline.say('good day');

@@ -1,5 +1,5 @@
 /** A house that takes more than it can carry, keeps guests who have left, or closes on somebody in mid-sentence. */
-import { firstValueFrom, Subject } from 'rxjs';
+import { config, firstValueFrom, Subject } from 'rxjs';
 import { PhoneSocketB, PhoneStreamA, sessions, type Session, type Sessions, type SessionsOptions } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
 import { FakePhoneSocket } from '../conformance/phone.ts';
@@ -41,7 +41,7 @@ function housed({ scheduler = new TestClock(), ...options }: HouseOptions = {}):
     ...options,
   });
   house.events$.subscribe((event) => {
-    const who = event.type === 'refused' ? event.request : event.session.request;
+    const who = event.type === 'refused' ? event.request : (event.session?.request ?? 'nobody');
     told.push([event.type, who, ...('reason' in event ? [event.reason] : [])].join(' '));
   });
   const open = async (who: string): Promise<Session<string>> => {
@@ -343,7 +343,7 @@ describe('sessions()', () => {
       onEnd: () => Promise.reject(new Error('no store')),
     });
     house.events$.subscribe((event) => {
-      if (event.type === 'error') errors.push(`${event.session.request}: ${event.error.code} ${event.error.message}`);
+      if (event.type === 'error') errors.push(`${event.session?.request}: ${event.error.code} ${event.error.message}`);
       if (event.type === 'closed') expect(event.error).toBeUndefined();
     });
     const all = ['disk full', 'no store', 'not closed', 'not even called'];
@@ -362,6 +362,34 @@ describe('sessions()', () => {
     expect(errors.at(-1)).toBe('bob: timeout sessions: the end of session-2 takes longer than 3000 ms');
     expect(told.at(-1)).toBe('closed bob drained');
     expect(scheduler.pending).toBe(0);
+  });
+
+  it('F60: names a subscriber that throws, and serves the others', async () => {
+    const { house, open, scheduler, told } = housed();
+    const unhandled: unknown[] = [];
+    config.onUnhandledError = (cause) => unhandled.push(cause);
+    const broken = (): never => {
+      throw new Error('it broke');
+    };
+    const errors: unknown[] = [];
+    house.events$.subscribe((event) => {
+      if (event.type === 'error') errors.push([event.session, event.error.code, event.error.message]);
+    });
+    house.events$.subscribe(broken);
+    house.all$.subscribe(broken);
+    const ann = await open('ann');
+    const gone = ann.end();
+    await scheduler.advance(2_000);
+    await gone;
+    await timersDue();
+    config.onUnhandledError = null;
+    expect(unhandled).toEqual([]);
+    expect(errors).toEqual([
+      [undefined, 'internal', 'sessions: a subscriber of all$ threw: it broke'],
+      [undefined, 'internal', 'sessions: a subscriber of events$ threw: it broke'],
+    ]);
+    expect(told.filter((each) => each.includes('ann'))).toEqual(['opened ann', 'closed ann asked']);
+    await over(house, scheduler);
   });
 
   it('does not end the process with a recording that fails while the call goes on', async () => {

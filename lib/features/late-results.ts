@@ -15,10 +15,12 @@ import {
   tap,
   type SchedulerLike,
 } from 'rxjs';
+import { callSafely } from '../core/application-code.ts';
 import { messageOf } from '../core/errors.ts';
 import type { Tool, ToolContext } from '../core/tools.ts';
 import type { ToolOutcome } from '../conversation/history.ts';
 import { defaultTimeoutMs, failed, succeeded } from '../conversation/answer/tool-runner.ts';
+import { reportBroken } from '../pipeline/inside.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import { lastOf } from '../stream/execute-tool.ts';
 import { patientTimer } from '../stream/patient-timer.ts';
@@ -42,7 +44,7 @@ export interface LateResultOptions {
   readonly placeholder?: string;
   /**
    * Called when a late result has been added to the history; call `pipeline.send()` to have the agent mention it at
-   * once.
+   * once. What it throws is an `error` event.
    */
   readonly onLate?: (result: LateResult) => void;
   /** The clock. Default: RxJS's asyncScheduler. */
@@ -83,7 +85,8 @@ export function withLateResults<T extends Tool>(tools: readonly T[], options: La
           filter(() => isLate),
           switchMap((outcome) => told(tool.name, outcome, options)),
         );
-        const work = late$.subscribe();
+        // The tool's caller is told of every failure.
+        const work = late$.subscribe({ error: () => undefined });
         work.add(run(tool, args, context, options).subscribe(outcome$));
         const patience$ = patientTimer(afterMs, scheduler).pipe(
           map(() => {
@@ -151,7 +154,10 @@ function told(
     take(1),
     tap(() => {
       history.updateToolResult(outcome);
-      onLate?.({ tool, ...outcome });
+      if (!onLate) return;
+      callSafely(onLate, { tool, ...outcome }, (cause) =>
+        reportBroken(pipeline(), 'onLate of withLateResults()', cause),
+      );
     }),
     takeUntil(events$.pipe(filter(({ type }) => type === 'session.closed'))),
   );

@@ -29,10 +29,12 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
+import { publicStream } from '../core/application-code.ts';
 import { VoiceError } from '../core/errors.ts';
 import { eventStreams, type EventStream } from '../conversation/event-streams.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 import { transcode } from '../operators/transcode.ts';
+import { reportBroken } from '../pipeline/inside.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import { keepRetrying } from '../stream/keep-retrying.ts';
 import { merge } from '../stream/merge.ts';
@@ -75,7 +77,10 @@ export interface PublishOptions {
 /** A published call. */
 export interface Publication {
   readonly callId: string;
-  /** Failures that are being retried: the broker is away, or refuses. Hot; completes at the end. */
+  /**
+   * Failures that are being retried: the broker is away, or refuses. What its subscribers throw is an `error` event of
+   * the pipeline. Hot; completes at the end.
+   */
   readonly problems$: Observable<VoiceError>;
   /** Resolves when the call is over and its events are delivered or given up. Never rejects. */
   readonly done: Promise<void>;
@@ -200,7 +205,8 @@ export function publish(pipeline: Pipeline, sink: CallSink, options: PublishOpti
   );
   const done = firstValueFrom(work$, { defaultValue: undefined });
   return {
-    ...{ callId, done, problems$: problems$.asObservable() },
+    ...{ callId, done },
+    problems$: publicStream(problems$, (cause) => reportBroken(pipeline, 'publish: a subscriber of problems$', cause)),
     stop: () => {
       stops$.next();
       return done;

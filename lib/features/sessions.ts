@@ -16,8 +16,8 @@ import {
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
-import { callSafely, catchLater } from '../core/application-code.ts';
-import { VoiceError } from '../core/errors.ts';
+import { callSafely, catchLater, publicStream } from '../core/application-code.ts';
+import { messageOf, VoiceError } from '../core/errors.ts';
 import type { ServiceUsage } from '../conversation/measurements.ts';
 import { onCallEnd } from '../pipeline/call-events.ts';
 import type { PipelineOptions } from '../pipeline/pipeline-options.ts';
@@ -114,8 +114,11 @@ export interface Session<R> {
 export type SessionEvent<R> =
   | { readonly type: 'opened'; readonly session: Session<R> }
   | ({ readonly type: 'closed'; readonly session: Session<R> } & SessionOutcome)
-  /** `onEnd`, or what was added to the scope, has failed, or has taken longer than `endMs`. */
-  | { readonly type: 'error'; readonly session: Session<R>; readonly error: VoiceError }
+  /**
+   * `onEnd`, or what was added to the scope, has failed, or has taken longer than `endMs`. Without a session: a
+   * subscriber of `events$` or `all$` has thrown.
+   */
+  | { readonly type: 'error'; readonly session?: Session<R>; readonly error: VoiceError }
   | { readonly type: 'refused'; readonly request: R; readonly reason: SessionRefusal };
 
 /** Options of {@link Sessions.drain}, in milliseconds. */
@@ -182,9 +185,9 @@ class SessionPool<R> implements Sessions<R> {
   readonly #options: Resolved<R>;
   readonly #scheduler: SchedulerLike;
   readonly #all$ = new BehaviorSubject<readonly OpenSession<R>[]>([]);
-  readonly all$: Observable<readonly Session<R>[]> = this.#all$.asObservable();
+  readonly all$: Observable<readonly Session<R>[]> = this.#handOut('all$', this.#all$);
   readonly #events$ = new Subject<SessionEvent<R>>();
-  readonly events$: Observable<SessionEvent<R>> = this.#events$.asObservable();
+  readonly events$: Observable<SessionEvent<R>> = this.#handOut('events$', this.#events$);
   #isDraining = false;
   #opened = 0;
 
@@ -241,6 +244,14 @@ class SessionPool<R> implements Sessions<R> {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.drain({ patienceMs: 0, lastWordsMs: 0 });
+  }
+
+  /** A hot stream for the application; what its subscribers throw is an error event. */
+  #handOut<T>(name: string, stream$: Observable<T>): Observable<T> {
+    return publicStream(stream$, (cause) => {
+      const message = `sessions: a subscriber of ${name} threw: ${messageOf(cause)}`;
+      this.#events$.next({ type: 'error', error: new VoiceError(message, { code: 'internal', cause }) });
+    });
   }
 }
 

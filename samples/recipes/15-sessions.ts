@@ -14,7 +14,7 @@ export async function recipe(kit: Kit): Promise<void> {
   });
   calls.events$.subscribe((event) => {
     if (event.type === 'refused') kit.print(`refused: ${event.reason}`);
-    else kit.print(`${event.session.id} ${event.type}${event.type === 'closed' ? `: ${event.reason}` : ''}`);
+    else kit.print(`${event.session?.id} ${event.type}${event.type === 'closed' ? `: ${event.reason}` : ''}`);
   });
 
   const callers = await Promise.all([kit.ring(), kit.ring(), kit.ring()]);

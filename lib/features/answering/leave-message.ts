@@ -17,9 +17,11 @@ import {
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
+import { callSafely } from '../../core/application-code.ts';
 import type { InputProvider } from '../../core/roles.ts';
 import type { VoiceEvent } from '../../conversation/events.ts';
 import { beeps } from '../../operators/beeps.ts';
+import { reportBroken } from '../../pipeline/inside.ts';
 import type { Pipeline } from '../../pipeline/pipeline.ts';
 import { merge } from '../../stream/merge.ts';
 import { patientTimer } from '../../stream/patient-timer.ts';
@@ -33,7 +35,10 @@ export interface LeaveMessageOptions {
   readonly silenceMs?: number;
   /** Longest wait for a beep or silence, in milliseconds; then it speaks anyway. Default: 60,000. */
   readonly timeoutMs?: number;
-  /** Hangs up once the message has been heard, such as the phone's `hangUp()`. Default: nothing. */
+  /**
+   * Hangs up once the message has been heard, such as the phone's `hangUp()`. What it throws is an `error` event.
+   * Default: nothing.
+   */
   readonly hangUp?: () => unknown;
   /** The clock. Default: RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
@@ -111,7 +116,8 @@ export function leaveMessage(
     return begin$.pipe(
       switchMap((after) => (after === 'ended' ? of({ isLeft: false, after, heardText: '' }) : say(after))),
       tap(({ isLeft }) => {
-        if (isLeft) hangUp();
+        if (!isLeft) return;
+        callSafely(hangUp, undefined, (cause) => reportBroken(pipeline, 'hangUp of leaveMessage()', cause));
       }),
     );
   });
