@@ -15,22 +15,23 @@ export function callHook(
   text: string,
 ): Observable<HookInput> {
   const abort = new AbortController();
-  const decided = (verdict: UserTurnVerdict, error?: unknown): HookInput => ({
-    ...{ type: 'turn.hooked', candidate, verdict },
-    ...(error === undefined ? {} : { error }),
-  });
   return defer(() => {
     const result: unknown = hook({ ...turn, text, signal: abort.signal });
     return isThenable(result) ? from(result) : of(result);
   }).pipe(
-    map((result) => decided(verdictOf(result))),
+    map((result) => decided(candidate, verdictOf(result))),
     catchError((cause: unknown) => {
       const message = `onUserTurn failed: ${messageOf(cause)}`;
-      return of(decided({}, new VoiceError(message, { code: 'internal', cause })));
+      return of(decided(candidate, {}, new VoiceError(message, { code: 'internal', cause })));
     }),
     takeUntil(hookIsOver(candidate, { state$ })),
     finalize(() => abort.abort()),
   );
+}
+
+/** A verdict on a turn, and the error that led to it. */
+export function decided(candidate: string, verdict: UserTurnVerdict, error?: VoiceError): HookInput {
+  return { type: 'turn.hooked', candidate, verdict, ...(error === undefined ? {} : { error }) };
 }
 
 /** A promise of any library, including a query that runs only when awaited. */

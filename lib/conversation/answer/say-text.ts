@@ -1,5 +1,6 @@
 import {
   catchError,
+  defer,
   EMPTY,
   firstValueFrom,
   map,
@@ -55,7 +56,8 @@ export function synthesizeSay(
     validate('said'),
   );
   const guards: GuardContext = { scheduler, tell: (told) => emit('guard.acted', told), end: () => undefined };
-  const guarded$ = guardedOutput(tokens$, agent.text, guards).pipe(
+  // The application's own: what it throws ends this speech alone.
+  const guarded$ = defer(() => guardedOutput(tokens$, agent.text, guards)).pipe(
     mergeMap((event) => (event.type === 'token' ? [event.text] : [])),
   );
   const rounds$ = of({ text$: guarded$, agent: { ...agent, tts } });
