@@ -585,6 +585,21 @@ describe('a wordless interruption', () => {
     expect(asked).toBe(1);
   });
 
+  it('is not asked about when the conversation stops, or ends with it', () => {
+    let asked = 0;
+    const onUnclear = (): string => {
+      asked++;
+      return 'Sorry?';
+    };
+    const stop: Story['steps'] = { ...interrupted.steps, 2_000: application.does('stop') };
+    const drain: Story['steps'] = {
+      ...interrupted.steps,
+      1_100: { command: { type: 'stop', drain: true } },
+    };
+    for (const steps of [stop, drain]) voiceTest({ ...interrupted, steps, onUnclear, untilMs: 20_000 });
+    expect(asked).toBe(0);
+  });
+
   it('what the hook throws is told', () => {
     const { events } = voiceTest({
       ...interrupted,

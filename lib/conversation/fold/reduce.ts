@@ -229,7 +229,7 @@ const publishStates: Follower = (state, before, input) => {
 /** Asks the user again after an interruption without words. */
 const askAgain: Follower = (state) => {
   const isOver = state.turnTaking.phase === 'idle' && state.user.state === 'silent' && statusOf(state) === 'free';
-  if (!state.isUnclear || !isOver) return [state];
+  if (!state.isUnclear || !isOver || state.isDraining || state.isStopped) return [state];
   const ask = state.settings.onUnclear;
   return [change(state, { isUnclear: false }), ...(ask ? [{ type: 'unclear', ask } as const] : [])];
 };
