@@ -2,7 +2,7 @@
 import { of } from 'rxjs';
 import type { AnswerOptions, GenerateOptions, LLMEvent, Message } from 'rxvoice';
 import { application, user, voiceTest, type VoiceStep } from 'rxvoice/testing';
-import { timeline } from '../pipeline/support/timeline.ts';
+import { ofType, timeline } from '../pipeline/support/timeline.ts';
 
 const longAnswer = 'One two three four five six seven eight nine ten eleven twelve thirteen.';
 const look = { name: 'look', execute: () => of('seen') };
@@ -72,6 +72,65 @@ describe('an uninterruptible answer', () => {
   it('is cut by the application', () => {
     const { events } = test({ 0: user.final('go'), 1_000: application.does('interrupt') }, { interruptible: false });
     expect(timeline(events, 'turn.ended')).toEqual(['1000 turn.ended interrupted']);
+  });
+
+  it('is heard to its end when something is typed, which is answered after it', () => {
+    const { events, heardText, llm } = voiceTest({
+      llm: { answer: (_, request) => (request === 1 ? longAnswer : 'Yes.') },
+      answer: { interruptible: false },
+      steps: { 0: user.final('go'), 1_000: application.send('typed'), 1_500: user.final('said since') },
+    });
+    expect(heardText.startsWith(`${longAnswer}Yes.`)).toBe(true);
+    expect(timeline(events, 'turn.committed', 'turn.ended').slice(0, 3)).toEqual([
+      '0 turn.committed go',
+      '3880 turn.ended completed',
+      '3880 turn.committed typed',
+    ]);
+    expect(llm.requests.map(({ messages }) => messages.at(-1)?.content)).toEqual(['go', 'typed', 'said since']);
+    expect(ofType(events, 'speech.ended')[0]).toMatchObject({ heardText: longAnswer, interrupted: false });
+  });
+
+  it('is heard to its end while a button is pressed, and what is said then is answered after it', () => {
+    const { events, heardText } = voiceTest({
+      llm: { answer: (_, request) => (request === 1 ? longAnswer : 'Yes.') },
+      answer: { interruptible: false },
+      turnTaking: { strategy: 'manual' },
+      steps: {
+        0: application.send('go'),
+        1_000: application.does('begin'),
+        1_200: user.final('and now'),
+        1_500: application.does('commit'),
+      },
+    });
+    expect(heardText).toBe(`${longAnswer}Yes.`);
+    expect(timeline(events, 'turn.committed', 'turn.ended').slice(0, 3)).toEqual([
+      '0 turn.committed go',
+      '3880 turn.ended completed',
+      '3880 turn.committed and now',
+    ]);
+  });
+
+  it.each([
+    ['interrupt', ['go', 'typed']],
+    ['stop', ['go']],
+  ] as const)('is cut by %s(), after which what was typed over it is answered unless all is over', (command, asked) => {
+    const { llm, events } = voiceTest({
+      llm: { answer: () => longAnswer },
+      answer: { interruptible: false },
+      steps: { 0: user.final('go'), 1_000: application.send('typed'), 1_500: application.does(command) },
+    });
+    expect(llm.requests.map(({ messages }) => messages.at(-1)?.content)).toEqual(asked);
+    expect(timeline(events, 'turn.ended')[0]).toMatch(/^1500 turn.ended (interrupted|stopped)$/);
+  });
+
+  it('is replaced by what is typed as long as none of it was heard', () => {
+    const { llm, heardText } = voiceTest({
+      llm: { answer: () => 'Yes.' },
+      answer: { interruptible: false },
+      steps: { 0: user.final('go'), 50: application.send('there') },
+    });
+    expect(llm.requests.at(-1)?.messages).toEqual([{ role: 'user', content: 'go there' }]);
+    expect(heardText).toBe('Yes.');
   });
 
   it('lets words join the message as long as none of it was heard', () => {

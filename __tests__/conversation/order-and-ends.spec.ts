@@ -4,6 +4,7 @@
  */
 import { concat, concatMap, delay, EMPTY, finalize, from, NEVER, Observable, of } from 'rxjs';
 import type { LLMEvent, VoiceEvent } from 'rxvoice';
+import { silence } from 'rxvoice/endpointing';
 import {
   application,
   user,
@@ -180,6 +181,25 @@ describe('a say() that waits', () => {
       expect(ofType(events, 'speech.started')).toHaveLength(1);
     }
     expect(ofType(waiting('stop').events, 'agent.state').at(-1)).toMatchObject({ at: 1_000, state: 'idle' });
+  });
+});
+
+describe('a say() that waits for the user', () => {
+  it('is said, although the words of a preflight change as they are committed', () => {
+    const isFinal = { isFinal: true, utteranceComplete: false, isPreflight: false };
+    const { events, heardText } = test(
+      {
+        0: [user.starts, user.preflight('Book a table.'), user.falls],
+        100: application.say('Your taxi is here.'),
+        700: { user: { text: 'Book the table.', ...isFinal } },
+      },
+      { endpointing: silence(), llm: { answer: () => 'Booked.' } },
+    );
+    expect(timeline(events, 'preflight.discarded', 'turn.committed')).toEqual([
+      expect.stringMatching(/^700 preflight.discarded changed/),
+      '700 turn.committed Book the table.',
+    ]);
+    expect(heardText).toBe('Your taxi is here.Booked.');
   });
 });
 

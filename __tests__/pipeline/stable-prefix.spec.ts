@@ -1,5 +1,6 @@
 /** Interims change their mind: a caption that shows all of it alike flickers. */
-import type { TranscriptionResult } from 'rxvoice';
+import { NEVER } from 'rxjs';
+import type { LLMEvent, TranscriptionResult } from 'rxvoice';
 import { FakeSTT } from 'rxvoice/testing';
 import { call, over } from './support/call.ts';
 import { ofType } from './support/timeline.ts';
@@ -36,6 +37,21 @@ describe('stablePrefix', () => {
     rig.stt.hearWords(finalSegment('Book a table.'));
     rig.stt.hearWords(FakeSTT.result('Book a table. For', 'interim'));
     expect(stable(rig)).toEqual(['|book a', 'Book a table.|Book a table.', 'Book a table.|Book a table. For']);
+    await over(rig);
+  });
+
+  it('begins anew after words that joined running tools', async () => {
+    const look: LLMEvent = { type: 'tool-call', id: 'c', name: 'look', args: {}, argsText: '{}' };
+    const rig = await call({
+      tools: [{ name: 'look', execute: () => NEVER }],
+      llm: { answer: () => [look, { type: 'done', finishReason: 'tool-calls' }] },
+    });
+    rig.pipeline.send('Look.');
+    await rig.scheduler.advance(100);
+    for (const text of ['and', 'and olives']) rig.stt.hearWords(FakeSTT.result(text, 'interim'));
+    rig.stt.hearWords(FakeSTT.result('and olives', 'final'));
+    rig.stt.hearWords(FakeSTT.result('and ham', 'interim'));
+    expect(stable(rig)).toEqual(['|and', 'and|and olives', '|and ham']);
     await over(rig);
   });
 

@@ -4,7 +4,7 @@ import { dismiss, isInterruptible, isStopCommand, suspect } from '../barge-in/in
 import type { Rules } from '../fold/rules.ts';
 import { change, keepsTools, type ConversationState } from '../fold/state.ts';
 import type { TurnDecision } from '../turn-taking/turn-rules.ts';
-import { openTurn, turnEnded } from '../fold/user-turn.ts';
+import { openTurn, turnEnded, turnTaken } from '../fold/user-turn.ts';
 
 /**
  * Whether what the user says while tools run joins the next request: the tools go on, and so does speech. Only a
@@ -37,7 +37,7 @@ export function joinAnswer(
   const [state, turn, ...started] = openTurn(before, 'speech', at);
   const envelope = { turnId: turn.id };
   return [
-    change(state, { turn: undefined, lastWords: '', user: { state: 'silent' }, overheard: undefined }),
+    change(state, turnTaken),
     ...started,
     emit('transcript.final', { text, ...(result ? { result } : {}) }, { ...envelope, role: 'stt' }),
     emit('turn.committed', { text, endedBy }, envelope),

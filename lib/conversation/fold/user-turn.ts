@@ -150,6 +150,11 @@ function ending(candidate: Candidate, cut: Cut): Candidate {
   return { wasPreflight: candidate.phase === 'preflight', cut, ...candidate, phase: 'ending' };
 }
 
+/** Whether an answer is being heard that the user cannot cut off. */
+function isUncuttable({ candidate, output: { speaking } }: ConversationState): boolean {
+  return speaking?.interruptible === false && speaking.id === candidate?.speechId && candidate.phase !== 'ending';
+}
+
 /** Silences the agent, and aborts what it was preparing. */
 export function cut(state: ConversationState, by: CutBy, reason: TurnEndReason, at: number): ConversationStep {
   const says = state.says.filter(({ interruptible }) => by === 'verdict' || (!interruptible && by === 'user'));
@@ -158,7 +163,8 @@ export function cut(state: ConversationState, by: CutBy, reason: TurnEndReason, 
   const unsaid = state.heldSays.flatMap(({ tickets }) => settleTickets(tickets, notHeard));
   const isUnbegun = candidate && candidate.phase !== 'ending' && !candidateOf(state);
   if (!isUnbegun) {
-    const ended = candidate && ending(candidate, { reason, discard: 'cancelled', at });
+    const isSpared = by === 'user' && isUncuttable(state);
+    const ended = isSpared ? candidate : candidate && ending(candidate, { reason, discard: 'cancelled', at });
     const { heldSays, heldUntil } = noHeldSays;
     return [change(state, { says, heldSays, heldUntil, output, candidate: ended }), ...unsaid];
   }
@@ -184,9 +190,9 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
   const { candidate } = state;
   const fits = candidate?.phase === 'preflight' && foldText(candidate.text) === foldText(text) && !ticket;
   if (candidate && !fits) {
-    const cleared =
-      candidate.phase === 'preflight' ? discard(state, 'changed', at) : cut(state, 'user', reasonToCut(state), at);
-    return chain(cleared, (after) => [after, { type: 'then', input }]);
+    // Answered once that has been heard.
+    if (isUncuttable(state)) return [change(state, { waiting: [...state.waiting, input] })];
+    return chain(makeWay(state, candidate, at), (after) => [after, { type: 'then', input }]);
   }
   const [opened, turn, ...started] = openTurn(state, ticket ? 'text' : 'speech', at);
   const said = { text, images, turnId: turn.id, result };
@@ -206,16 +212,7 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
     ...remembered,
     emit('turn.committed', { text, endedBy }, envelope),
   ];
-  const told: ConversationState = change(ticket ? supersede(open) : open, {
-    turn: undefined,
-    unanswered: undefined,
-    overheard: undefined,
-    isCuttingIn: false,
-    isUnclear: false,
-    lastWords: '',
-    interim: '',
-    user: { state: 'silent' },
-  });
+  const told: ConversationState = change(ticket ? supersede(open) : open, { ...turnTaken, unanswered: undefined });
   const follow = (id: string): Effect => ({ type: 'then', input: { type: 'turn.answer', candidate: id } });
   if (candidate?.phase !== 'preflight') {
     const next = withCandidate(change(told, { answering: committed }), turn.id, text, at, 'certain', input);
@@ -230,6 +227,23 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
     follow(candidate.id),
   ];
 }
+
+/** Ends the answer that another message replaces; one that is ending already costs nothing else. */
+function makeWay(state: ConversationState, { phase }: Candidate, at: number): ConversationStep {
+  if (phase === 'ending') return [state];
+  return phase === 'preflight' ? discard(state, 'changed', at) : cut(state, 'user', reasonToCut(state), at);
+}
+
+/** The user's turn has become a message: the next one begins anew. */
+export const turnTaken: Partial<ConversationState> = {
+  turn: undefined,
+  overheard: undefined,
+  isCuttingIn: false,
+  isUnclear: false,
+  lastWords: '',
+  interim: '',
+  user: { state: 'silent' },
+};
 
 /** A typed message replaces what the user was saying: those words are not answered later. */
 function supersede(state: ConversationState): ConversationState {
