@@ -6,11 +6,12 @@ import {
   type AudioChunk,
   type SpeechEvent,
   type TranscriptionResult,
+  type TTSProvider,
   VoiceError,
   type VoiceEvent,
 } from 'rxvoice';
 import { FakeOutput, FakeSTT, textAudioFormat, textToAudio } from 'rxvoice/testing';
-import type { Command } from '../../lib/conversation/commands.ts';
+import type { Command, SayOptions, SendOptions } from '../../lib/conversation/commands.ts';
 import { SpeechTicket } from '../../lib/conversation/commands.ts';
 import { ofType, timeline } from '../pipeline/support/timeline.ts';
 
@@ -165,6 +166,37 @@ describe('a conversation with an agent', () => {
     expect(ofType(events, 'error').map(({ message }) => message)).toEqual([
       'ScriptedAgent takes no images: send them to a model',
     ]);
+  });
+
+  it.each<readonly [string, Partial<SayOptions & SendOptions>, string]>([
+    ['say', { store: false }, 'store of say()'],
+    ['say', { interruptible: false, priority: 'high' }, 'interruptible and priority of say()'],
+    ['say', { tts: { name: 'Other' } as TTSProvider }, 'tts of say()'],
+    ['send', { interrupt: false }, 'interrupt of send()'],
+    ['send', { answer: { maxTokens: 5 } }, 'answer of send()'],
+  ])('refuses options of %s() that its service does not heed: %o', async (type, options, named) => {
+    const ticket = new SpeechTicket();
+    const texts = { text: 'hello', text$: ['hello'], source: 'say' } as const;
+    const command = { type, ...texts, options, ticket } as Command;
+    const { events, agent } = run({ 100: (_, commands$) => commands$.next(command) });
+    expect(agent.injected).toEqual([]);
+    expect(ofType(events, 'error')).toMatchObject([
+      { code: 'configuration', provider: 'ScriptedAgent', message: `ScriptedAgent has no ${named}: leave it out` },
+    ]);
+    expect(await ticket.done).toEqual({ heardText: '', interrupted: true });
+  });
+
+  it('takes the options that say what happens anyway', () => {
+    const { events, agent } = run({
+      100: (_, commands$) => {
+        const options = { store: true, interruptible: true, priority: 'normal' } as const;
+        commands$.next({ type: 'say', text$: ['One.'], options, source: 'say', ticket: new SpeechTicket() });
+        const ticket = new SpeechTicket();
+        commands$.next({ type: 'send', text: 'two', options: { interrupt: true, images: [] }, ticket });
+      },
+    });
+    expect(agent.injected).toEqual(['agent One.', 'user two']);
+    expect(ofType(events, 'error')).toEqual([]);
   });
 
   it('plays a greeting that nobody asked for', () => {

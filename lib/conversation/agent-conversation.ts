@@ -1,6 +1,7 @@
 import { asyncScheduler, mergeMap, type Observable } from 'rxjs';
 import type { Phrases } from '../text/phrases.ts';
-import { agentAnswerer, agentCommand, type AgentPorts } from './agent/agent-answer.ts';
+import { agentAnswerer, type AgentPorts } from './agent/agent-answer.ts';
+import { agentCommand } from './agent/agent-command.ts';
 import { agentHandlers } from './agent/agent-handlers.ts';
 import type { ConversationOptions } from './conversation-options.ts';
 import { converse, withTickets } from './conversation.ts';

@@ -11,7 +11,6 @@ import {
   mergeMap,
   Observable,
   of,
-  reduce,
   ReplaySubject,
   skip,
   switchMap,
@@ -22,9 +21,7 @@ import {
 } from 'rxjs';
 import type { AudioChunk } from '../../audio/types.ts';
 import { messageOf, VoiceError } from '../../core/errors.ts';
-import { ownEntry } from '../../core/own-entry.ts';
 import type { AgentFunctionEnd, AgentProvider, OutputProvider, ProviderRole } from '../../core/roles.ts';
-import { fromInput } from '../../stream/bridge.ts';
 import { merge } from '../../stream/merge.ts';
 import { patientTimer } from '../../stream/patient-timer.ts';
 import { stallTimeout } from '../../stream/stall-timeout.ts';
@@ -33,7 +30,7 @@ import type { Answerer, Shared } from '../answerer.ts';
 import type { Command } from '../commands.ts';
 import type { ConversationPorts } from '../conversation-ports.ts';
 import type { Emit } from '../event-bus.ts';
-import type { Input, TicketInterrupt } from '../fold/inputs.ts';
+import type { Input } from '../fold/inputs.ts';
 import { errorOf, isAway } from '../provider-error.ts';
 import { sayIt } from '../answer/say.ts';
 import { nothingHeard, speech, type SpeechContext, type SpeechRequest, type SpeechResult } from '../answer/speech.ts';
@@ -64,8 +61,6 @@ export interface AgentPorts {
 
 /** Longest silence of an agent that owes a reply: as long as a function may run. */
 const replyTimeoutMs = 30_000;
-/** Longest text of a `say()`, in characters: an agent is given all of it at once. */
-const maxSaid = 100_000;
 /** Most parts of a reply that may arrive in the tick in which it begins. */
 const maxWaitingParts = 1_024;
 
@@ -315,50 +310,6 @@ function publishEnd(end: AgentFunctionEnd, emit: Emit, envelope: { readonly turn
   const { call, durationMs } = end;
   if (end.type === 'cancelled') emit('tool.cancelled', { call }, envelope);
   else emit(`tool.${end.type}`, { call, content: end.content, durationMs }, envelope);
-}
-
-/** What the application's commands ask of an agent's service, and whether the conversation handles them too. */
-const asked: Readonly<
-  Record<string, readonly [method: 'interrupt' | 'startTurn' | 'endTurn' | 'cancelTurn', isOurs: boolean]>
-> = {
-  interrupt: ['interrupt', true],
-  begin: ['startTurn', false],
-  commit: ['endTurn', false],
-  cancel: ['cancelTurn', true],
-};
-
-/** The application's commands, as far as an agent supports them. */
-export function agentCommand(agent: Agent, command: Command | TicketInterrupt): Observable<Input> {
-  const [method, isOurs = true] = ownEntry(asked, command.type) ?? [];
-  if (method && agent[method]) {
-    try {
-      agent[method]();
-    } catch (error) {
-      return of({ type: 'say.failed', error: errorOf(agent.name, error), role: 'stt' });
-    }
-    // The voice of a turn by hand is on `speech$`.
-    if (!isOurs) return EMPTY;
-  }
-  if (command.type === 'send') {
-    const { text, ticket, options } = command;
-    if (options.images?.length) {
-      const message = `${agent.name} takes no images: send them to a model`;
-      const error = new VoiceError(message, { code: 'configuration', provider: agent.name });
-      return of({ type: 'agent.refused', error, ticket });
-    }
-    return of({ type: 'agent.inject', as: 'user', text, ticket });
-  }
-  if (command.type !== 'say') return of(command);
-  const { text$, ticket } = command;
-  return fromInput(text$).pipe(
-    reduce((text, piece) => {
-      if (text.length + piece.length <= maxSaid) return text + piece;
-      const message = `${agent.name}: the text given to say() has more than ${maxSaid} characters`;
-      throw new VoiceError(message, { code: 'overflow', provider: agent.name });
-    }, ''),
-    map((text): Input => ({ type: 'agent.inject', as: 'agent', text, ticket })),
-    catchError((error: unknown) => of<Input>({ type: 'agent.refused', error: errorOf(agent.name, error), ticket })),
-  );
 }
 
 function roleOf(error: unknown, { voice: { output } }: Context): ProviderRole {
