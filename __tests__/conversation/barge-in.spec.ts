@@ -222,6 +222,40 @@ describe('barge-in', () => {
     expect(heardText).toBe(story);
   });
 
+  it('false: words join the message as long as nothing of the answer was heard, however long a voice lasts', () => {
+    const slow = { firstTokenMs: 1_000 };
+    const asked = (options: VoiceTestOptions): (string | undefined)[] =>
+      voiceTest({ bargeIn: false, llm: slow, untilMs: 9_000, ...options }).llm.requests.map(
+        ({ messages }) => messages.at(-1)?.content,
+      );
+    const pizza = user.final('I want a pizza');
+    const both = 'I want a pizza with olives';
+    expect(asked({ steps: { 0: pizza, 500: user.final('with olives') } })).toEqual(['I want a pizza', both]);
+    const voiced = { 900: user.starts, 1_500: user.interim('with'), 2_000: user.final('with olives') };
+    expect(asked({ steps: { 0: pizza, ...voiced } })).toEqual(['I want a pizza', both]);
+    expect(asked({ steps: { 0: pizza, 1_500: user.final('with olives') } })).toEqual(['I want a pizza']);
+  });
+
+  it('false: a cough before the answer delays it, and nothing cuts what the application says', () => {
+    const cough = { 900: user.starts, 1_300: user.falls };
+    const delayed = voiceTest({
+      bargeIn: false,
+      llm: { answer: () => story, firstTokenMs: 1_000 },
+      steps: { 0: user.final('go'), ...cough },
+    });
+    expect(timeline(delayed.events, 'speech.started')).toEqual(['2500 speech.started']);
+    expect(delayed.heardText).toBe(story);
+    const says = voiceTest({
+      bargeIn: false,
+      tts: { latencyMs: 1_000 },
+      greeting: 'Hello!',
+      steps: { 500: user.final('one two three') },
+      untilMs: 9_000,
+    });
+    expect(timeline(says.events, ...stages)).toEqual(['500 bargeIn.ignored disabled: one two three']);
+    expect(says.heardText).toBe('Hello!');
+  });
+
   it('discards what is said during something uninterruptible, by option', () => {
     const { events, llm } = voiceTest({
       bargeIn: { whileUninterruptible: 'discard' },

@@ -22,9 +22,15 @@ import { change, isGreeting, keepsTools, speechEnvelope, statusOf, type Conversa
 import { cut, decide, dropTurn, reasonToCut } from '../fold/user-turn.ts';
 import { withMeasured } from '../fold/turn.ts';
 
-/** Whether the user may interrupt what the agent is saying. */
-export function isInterruptible({ output }: ConversationState, { bargeIn }: Rules): boolean {
-  return bargeIn !== false && (output.speaking?.interruptible ?? true);
+/** Whether the user may interrupt what the agent is saying, or change what it is about to answer. */
+export function isInterruptible(state: ConversationState, { bargeIn }: Rules): boolean {
+  return (bargeIn !== false || isUnheard(state)) && (state.output.speaking?.interruptible ?? true);
+}
+
+/** Whether the agent has nothing to say but an answer that nobody has heard anything of: nothing is interrupted. */
+function isUnheard({ output: { speaking }, candidate, says }: ConversationState): boolean {
+  if (!candidate || says.length > 0) return false;
+  return !speaking || (speaking.id === candidate.speechId && !speaking.audible);
 }
 
 /** Decides whether what the user says while the agent is busy is a sign of an interruption. */
