@@ -1,4 +1,5 @@
 /** Agents that hang up in the middle of a word, on a caller who has one more question, or never. */
+import { delay, of } from 'rxjs';
 import { hangUpTool, type HangUpOptions, type LLMEvent, type Message, type Pipeline } from 'rxvoice';
 import { FakeSTT } from 'rxvoice/testing';
 import { call, over, type Call } from '../pipeline/support/call.ts';
@@ -79,6 +80,34 @@ describe('hangUpTool()', () => {
     expect(rig.line).toEqual([]);
     expect(rig.pipeline.state).toBe('running');
     expect(ofType(rig.events, 'speech.ended').map(({ heardText }) => heardText)).toEqual(['Goodbye,', 'At nine.']);
+    await over(rig);
+  });
+
+  it('hangs up although the caller adds something while the tools run, which the goodbye answers', async () => {
+    const made: Pipeline[] = [];
+    const line: string[] = [];
+    const hang = hangUpTool({ pipeline: () => made[0] ?? fail(), hangUp: () => void line.push('hung up') });
+    const slow: LLMEvent = { type: 'tool-call', id: 'call-2', name: 'note', args: {}, argsText: '{}' };
+    const asked: (readonly Message[])[] = [];
+    const rig = await call({
+      tools: [hang, { name: 'note', execute: () => of('noted').pipe(delay(1_000, rig.scheduler)) }],
+      llm: {
+        answer: (messages) => {
+          asked.push(messages);
+          if (messages.some(({ role }) => role === 'tool')) return [token('Goodbye!'), done];
+          return [goodbye, slow, { ...done, finishReason: 'tool-calls' }];
+        },
+      },
+    });
+    made.push(rig.pipeline);
+    rig.stt.hearWords(FakeSTT.result('that is all', 'final'));
+    await rig.scheduler.advance(500);
+    rig.stt.hearWords(FakeSTT.result('thanks and bye', 'final'));
+    await rig.scheduler.advance(10_000);
+    expect(ofType(rig.events, 'turn.ended').map(({ reason }) => reason)).toEqual(['merged', 'completed']);
+    expect(asked.at(-1)?.at(-1)).toEqual({ role: 'user', content: 'thanks and bye' });
+    expect(ofType(rig.events, 'speech.ended')).toMatchObject([{ heardText: 'Goodbye!', interrupted: false }]);
+    expect(line).toEqual(['hung up']);
     await over(rig);
   });
 

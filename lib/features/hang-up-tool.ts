@@ -1,6 +1,6 @@
-import { catchError, EMPTY, exhaustMap, filter, lastValueFrom, take } from 'rxjs';
+import { catchError, EMPTY, exhaustMap, filter, first, lastValueFrom, switchMap, take, takeUntil } from 'rxjs';
 import type { Tool } from '../core/tools.ts';
-import type { TurnEndReason } from '../conversation/events.ts';
+import type { TurnEndReason, VoiceEvent } from '../conversation/events.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 
 /** Options of {@link hangUpTool}. */
@@ -48,10 +48,14 @@ export function hangUpTool(options: HangUpOptions): Tool {
   return {
     name,
     description,
-    execute: () => {
-      const answered$ = pipeline().events$.pipe(
-        filter((event) => event.type === 'turn.ended' || event.type === 'session.closed'),
+    execute: (_, { toolCallId }) => {
+      const { events$ } = pipeline();
+      // What the caller adds while other tools run ends a turn of its own before the goodbye.
+      const answered$ = events$.pipe(
+        first((event) => event.type === 'tool.result' && event.call.id === toolCallId),
+        switchMap(({ turnId }) => events$.pipe(filter((event) => isEnd(event, turnId)))),
         take(1),
+        takeUntil(events$.pipe(filter(({ type }) => type === 'session.closed'))),
       );
       const ended$ = answered$.pipe(
         filter((event) => event.type === 'turn.ended' && !goesOn.has(event.reason)),
@@ -63,6 +67,11 @@ export function hangUpTool(options: HangUpOptions): Tool {
       return result;
     },
   };
+}
+
+/** Whether the turn is over; an agent's service may not say which one it was. */
+function isEnd(event: VoiceEvent, turnId: string | undefined): boolean {
+  return event.type === 'turn.ended' && (turnId === undefined || event.turnId === turnId);
 }
 
 /** The caller has more to say, or the application ended the goodbye. */
