@@ -44,15 +44,6 @@ describe('createLock', () => {
     expect(started).toEqual(['a', 'c']);
   });
 
-  it('lets urgent work go before the other work that waits, but not before what runs', () => {
-    marbles(({ cold, expectObservable }) => {
-      const lock = createLock();
-      expectObservable(lock.hold(cold('----|'))).toBe('----|');
-      expectObservable(lock.hold(cold('-1|'))).toBe('--------1|');
-      expectObservable(lock.hold(cold('--2|'), { urgent: true })).toBe('------2|');
-    });
-  });
-
   it('gives the turn of a failed one to the next', () => {
     marbles(({ cold, expectObservable }) => {
       const lock = createLock();

@@ -1,11 +1,10 @@
 import type { SchedulerLike, Subject } from 'rxjs';
 import { callSafely, catchLater } from '../core/application-code.ts';
-import { VoiceError } from '../core/errors.ts';
 import type { OutputProvider, ProviderRole, TranscriptionResult } from '../core/roles.ts';
 import { loadedPhrases, loadPhrases, type Phrases } from '../text/phrases.ts';
 import type { Answerer } from './answerer.ts';
 import { SpeechTicket } from './commands.ts';
-import type { EventBus } from './event-bus.ts';
+import { reportError, type EventBus } from './event-bus.ts';
 import type { History, HistoryChange, HistoryFacts } from './history.ts';
 import type { Effect, Input } from './fold/inputs.ts';
 import type { ScoreQuestion } from './turn-taking/score.ts';
@@ -150,24 +149,6 @@ function sayAgain(text: string | undefined, later$: Subject<Input>): void {
   if (!text) return;
   const ticket = new SpeechTicket();
   later$.next({ type: 'say', text$: [text], options: { store: false }, source: 'say', ticket });
-}
-
-/** Reports a non-fatal error. */
-export function reportError(
-  bus: EventBus,
-  error: unknown,
-  { role, turnId }: { readonly role?: ProviderRole; readonly turnId?: string } = {},
-): void {
-  const { code, message, recoverable, retryAfterMs, provider } = VoiceError.from(error);
-  bus.emit(
-    'error',
-    { code, message, recoverable, cause: error, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
-    {
-      ...(role === undefined ? {} : { role }),
-      ...(turnId === undefined ? {} : { turnId }),
-      ...(provider === undefined ? {} : { provider }),
-    },
-  );
 }
 
 /** Publishes a change of the history. */

@@ -1,4 +1,6 @@
 import { Subject, type Observable, type Observer, type SchedulerLike } from 'rxjs';
+import { VoiceError } from '../core/errors.ts';
+import type { ProviderRole } from '../core/roles.ts';
 import type { VoiceEvent, VoiceEventEnvelope, VoiceEventMap, VoiceEventType } from './events.ts';
 
 /** Publishes one event. */
@@ -56,4 +58,26 @@ export function createEventBus(
       events$.complete();
     },
   };
+}
+
+/** Reports a non-fatal error: of the provider that it names, or else of its origin. */
+export function reportError(
+  { emit }: Pick<EventBus, 'emit'>,
+  cause: unknown,
+  {
+    provider: origin,
+    role,
+    turnId,
+  }: { readonly provider?: string; readonly role?: ProviderRole; readonly turnId?: string } = {},
+): void {
+  const { code, message, recoverable, retryAfterMs, provider = origin } = VoiceError.from(cause);
+  emit(
+    'error',
+    { code, message, recoverable, cause, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
+    {
+      ...(role === undefined ? {} : { role }),
+      ...(turnId === undefined ? {} : { turnId }),
+      ...(provider === undefined ? {} : { provider }),
+    },
+  );
 }

@@ -33,6 +33,7 @@ import { assertKnownKeys } from '../core/known-keys.ts';
 import { OnDemand } from '../core/on-demand.ts';
 import type { InputProvider } from '../core/roles.ts';
 import type { VoiceEventType } from '../conversation/events.ts';
+import { isPushToTalk } from '../conversation/turn-taking/is-push-to-talk.ts';
 import { insideOf } from '../pipeline/inside.ts';
 import type { Pipeline } from '../pipeline/pipeline.ts';
 import { fromInput } from '../stream/bridge.ts';
@@ -208,7 +209,7 @@ function endsOf(
 }
 
 /** Consent, as given and withdrawn. */
-export function consentOf({ consent }: Pick<RecordOptions, 'consent'>): Observable<boolean> {
+function consentOf({ consent }: Pick<RecordOptions, 'consent'>): Observable<boolean> {
   return defer(() => {
     const given$ = typeof consent === 'function' ? (consent as () => boolean | ObservableInput<boolean>)() : consent;
     // JavaScript may pass anything: only `true` is consent.
@@ -217,11 +218,8 @@ export function consentOf({ consent }: Pick<RecordOptions, 'consent'>): Observab
 }
 
 /** Whether the caller may be recorded: not muted, and with push-to-talk, only while pressed. */
-export function audibleOf(pipeline: Pipeline): Observable<boolean> {
-  const isManual = (): boolean => {
-    const { turnTaking, endpointing } = insideOf(pipeline).options;
-    return turnTaking?.strategy === 'manual' || (typeof endpointing === 'function' && endpointing.isManual === true);
-  };
+function audibleOf(pipeline: Pipeline): Observable<boolean> {
+  const isManual = (): boolean => isPushToTalk(insideOf(pipeline).options);
   const muted$ = pipeline.input$.pipe(
     concatMap((event) => (event.type === 'input.muted' ? [event.muted] : [])),
     startWith(false),

@@ -4,7 +4,7 @@ import { callSafely, publicStream, safeLogger } from '../core/application-code.t
 import { messageOf, VoiceError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import type { ProviderRole } from '../core/roles.ts';
-import { createEventBus, type EventBus } from '../conversation/event-bus.ts';
+import { createEventBus, reportError, type EventBus } from '../conversation/event-bus.ts';
 import { eventStreams, type EventStream, type StreamEvent } from '../conversation/event-streams.ts';
 import type { VoiceEvent, VoiceEventType } from '../conversation/events.ts';
 import { select } from '../stream/select.ts';
@@ -208,12 +208,7 @@ export abstract class PipelineEvents {
     cause: unknown,
     envelope: { readonly provider?: string; readonly role?: ProviderRole } = {},
   ): void {
-    const { code, message, recoverable, retryAfterMs, provider } = VoiceError.from(cause);
-    this.bus.emit(
-      'error',
-      { code, message, recoverable, cause, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
-      { ...envelope, ...(provider === undefined ? {} : { provider }) },
-    );
+    reportError(this.bus, cause, envelope);
   }
 
   /** @internal Completes the streams, and removes the callbacks. */

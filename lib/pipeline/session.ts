@@ -10,6 +10,7 @@ import type { ServiceUsage } from '../conversation/measurements.ts';
 import type { History } from '../conversation/history.ts';
 import type * as ModelCode from '../conversation/model-conversation.ts';
 import { isAway } from '../conversation/provider-error.ts';
+import { isPushToTalk } from '../conversation/turn-taking/is-push-to-talk.ts';
 import type { Phrases } from '../text/phrases.ts';
 import { adapt, type AudioPath, type AudioRoute } from './audio-path.ts';
 import { publishCall } from './call-events.ts';
@@ -46,10 +47,6 @@ export interface SessionParts {
   readonly onComplete: () => void;
   /** Called when the call has ended. */
   readonly onCallEnd: () => void;
-}
-
-function isPushToTalk({ turnTaking, endpointing }: PipelineOptions): boolean {
-  return turnTaking?.strategy === 'manual' || (typeof endpointing === 'function' && endpointing.isManual === true);
 }
 
 type OnPath = (path: AudioPath, route: AudioRoute) => void;

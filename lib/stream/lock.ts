@@ -1,11 +1,5 @@
 import { finalize, Observable } from 'rxjs';
 
-/** Options of {@link Lock.hold}. */
-export interface HoldOptions {
-  /** Whether to go before the others that wait. Default: false. */
-  readonly urgent?: boolean | undefined;
-}
-
 /** Lets a limited number of Observables run at once, while others wait their turn. */
 export interface Lock {
   /**
@@ -14,7 +8,7 @@ export interface Lock {
    * The turn passes on after the teardown of work that completes, fails or is unsubscribed. Unsubscribing while it
    * waits gives up its place.
    */
-  hold<T>(work$: Observable<T>, options?: HoldOptions): Observable<T>;
+  hold<T>(work$: Observable<T>): Observable<T>;
 }
 
 /**
@@ -51,13 +45,12 @@ export function createLock(limit: number | (() => number) = 1): Lock {
   };
 
   return {
-    hold: <T>(work$: Observable<T>, { urgent = false }: HoldOptions = {}) =>
+    hold: <T>(work$: Observable<T>) =>
       new Observable<T>((subscriber) => {
         const start = (): void => {
           work$.pipe(finalize(leave)).subscribe(subscriber);
         };
-        if (urgent) waiting.unshift(start);
-        else waiting.push(start);
+        waiting.push(start);
         admit();
         return () => {
           const place = waiting.indexOf(start);

@@ -6,7 +6,7 @@ import { bargeInWaitsUntil, noBargeIn, type BargeIn } from '../barge-in/barge-in
 import type { SpeechTicket } from '../commands.ts';
 import type { AnswerOptions, ConversationSettings } from '../conversation-options.ts';
 import type { TurnEndedBy } from '../turn-taking/endpointing.ts';
-import type { AgentState, DiscardReason, SpeechSource, TurnEndReason, UserState } from '../events.ts';
+import type { AgentState, DiscardReason, SpeechSource, TurnEndReason } from '../events.ts';
 import { rulesOf, type Rules } from './rules.ts';
 import { unknownStt, type TurnRules } from '../turn-taking/turn-rules.ts';
 import { noTurn, turnWaitsUntil, type TurnTaking } from '../turn-taking/turn-taking.ts';
@@ -354,11 +354,6 @@ export function agentStateOf(state: ConversationState): AgentState {
   const status = statusOf(state);
   if (status !== 'free') return status;
   return state.isDeaf ? 'idle' : 'listening';
-}
-
-/** The user's state as published. */
-export function userStateOf({ user }: ConversationState): UserState {
-  return user.state;
 }
 
 /** The candidate being answered: the heart of the conversation. Replacing it cancels its answer. */

@@ -95,7 +95,7 @@ export function strategyOf(endpointing: Endpointing = {}): readonly [EndOfTurn, 
 }
 
 /** The silence before which no turn ends; `pauseMs` is the user's usual pause within a turn, if known. */
-export function leastSilence({ minMs = 0, maxMs = Infinity, dynamic }: EndpointingBounds, pauseMs?: number): number {
+function leastSilence({ minMs = 0, maxMs = Infinity, dynamic }: EndpointingBounds, pauseMs?: number): number {
   return dynamic && pauseMs !== undefined ? Math.max(minMs, Math.min(pauseMs, maxMs)) : minMs;
 }
 

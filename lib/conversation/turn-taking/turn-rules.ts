@@ -6,6 +6,7 @@ import {
   type EndpointingBounds,
   type TurnEndedBy,
 } from './endpointing.ts';
+import { isPushToTalk } from './is-push-to-talk.ts';
 
 /** The signals of a user. */
 export type UserSignal =
@@ -140,13 +141,13 @@ export interface TurnRulesOptions extends TurnTakingOptions, Partial<SttFacts> {
 
 /** The rules of turn-taking, with every default. */
 export function turnRules(options: TurnRulesOptions = {}): TurnRules {
-  const { strategy, sttTimeoutMs = 5_000, endpointing, stableInterimMs = Infinity } = options;
+  const { sttTimeoutMs = 5_000, endpointing, stableInterimMs = Infinity } = options;
   const { stt, pauseMs, canFinalize, reportsSpeechEnd, detectsVoice } = { ...unknownStt, ...options };
   const [endOfTurn, { minMs = pauseMs < 300 ? 300 : 0, ...bounds }] = strategyOf(endpointing);
   return {
     endOfTurn,
     bounds: { minMs, ...bounds },
-    isManual: strategy === 'manual' || (endOfTurn.isManual ?? false),
+    isManual: isPushToTalk({ turnTaking: options, endpointing }),
     sttTimeoutMs,
     sttLagMs: endOfTurn.lagOf?.(stt) ?? 1_000,
     canFinalize,
