@@ -18,6 +18,8 @@ export interface HttpExchange {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array<ArrayBuffer> | undefined;
+  /** See `HttpRequest`. */
+  readonly once?: boolean | undefined;
 }
 
 /** Events of an exchange: `connected`, `response`; completes when the body has ended. */

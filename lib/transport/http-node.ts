@@ -21,7 +21,8 @@ export function exchange(wire: HttpExchange): Observable<HttpExchangeEvent> {
     withScheme(
       wire.url.protocol,
       (scheme) => {
-        if (!subscriber.closed) perform(scheme, wire, subscriber, poolOf(scheme, wire.url.protocol));
+        if (subscriber.closed) return;
+        perform(scheme, wire, subscriber, wire.once ? undefined : poolOf(scheme, wire.url.protocol));
       },
       (cause) => subscriber.error(cause),
     );
@@ -83,6 +84,7 @@ interface Pool {
   warm(url: URL): void;
   /** The POST that was prepared for an address. Its connection may have been closed at this moment. */
   take(url: URL): http.ClientRequest | undefined;
+  /** Closes the connections that are free now, and the others when their requests have ended. */
   close(): void;
 }
 
@@ -113,12 +115,21 @@ function createPool(scheme: Scheme): Pool {
     },
     close: () => {
       for (const request of waiting.values()) request.destroy();
-      agent.destroy();
+      // agent.destroy() would break off the requests under way.
+      agent.maxFreeSockets = 0;
+      for (const socket of Object.values(agent.freeSockets).flat()) socket?.destroy();
     },
   };
 }
 
-const stale = new Set(['ECONNRESET', 'EPIPE']);
+const closings = new Set(['ECONNRESET', 'EPIPE']);
+const repeatable = new Set(['GET', 'HEAD', 'PUT', 'DELETE']);
+
+/**
+ * How soon a request must fail on a kept connection, in milliseconds, to have found it closed: the server's close was on
+ * its way already. Later, the server may have acted on the request; retrying is then up to the provider.
+ */
+const closedMs = 20;
 
 function perform(
   scheme: Scheme,
@@ -128,11 +139,15 @@ function perform(
 ): void {
   const { url, method, headers, body } = wire;
   let isAnswered = false;
+  let connectedAt = 0;
   const warm = method === 'POST' ? pool?.take(url) : undefined;
   const request = warm ?? scheme.request(url, { method, agent: pool?.agent ?? false });
   subscriber.add(() => request.destroy());
   const onSocket = (socket: Socket): void => {
-    const connected = (): void => subscriber.next({ type: 'connected' });
+    const connected = (): void => {
+      connectedAt = performance.now();
+      subscriber.next({ type: 'connected' });
+    };
     if (socket.connecting) socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', connected);
     else connected();
   };
@@ -149,8 +164,9 @@ function perform(
   // Left in place: destroying the request can also cause an error.
   request.on('error', (error: NodeJS.ErrnoException) => {
     if (subscriber.closed || isAnswered) return;
-    // The server may close an idle connection at the very moment it is reused.
-    if ((warm ?? request.reusedSocket) && stale.has(error.code ?? '')) perform(scheme, wire, subscriber, undefined);
+    const isClosed = (warm ?? request.reusedSocket) && closings.has(error.code ?? '');
+    const isHarmless = repeatable.has(method) || performance.now() - connectedAt < closedMs;
+    if (isClosed && isHarmless) perform(scheme, wire, subscriber, undefined);
     else subscriber.error(error);
   });
   // Browsers send a User-Agent, and some services reject requests without one.

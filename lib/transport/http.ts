@@ -67,6 +67,11 @@ export interface HttpRequest {
   /** A body to send as JSON, with its `Content-Type`. */
   readonly json?: unknown;
   /**
+   * Sends the request at most once, on a connection of its own: a kept connection that breaks leaves open whether the
+   * service has acted on a request. A browser's `fetch` may still send it again. Default: false.
+   */
+  readonly once?: boolean | undefined;
+  /**
    * Longest wait for the connection, including credential and encryption, in milliseconds. Default: 10,000. Where the
    * runtime does not report connections, `firstByteMs` applies.
    */
@@ -228,10 +233,10 @@ function perform({ fetch: own }: HttpRequest, wire: HttpExchange): Observable<Ht
 
 function exchangeOf(request: HttpRequest, url: URL, headers: HttpRequestHeaders = {}): HttpExchange {
   const { json, body = json === undefined ? undefined : JSON.stringify(json), extraHeaders } = request;
-  const { method = body === undefined ? 'GET' : 'POST' } = request;
+  const { method = body === undefined ? 'GET' : 'POST', once } = request;
   const sent: Record<string, string> = json === undefined ? {} : { 'Content-Type': 'application/json' };
   for (const [name, value] of Object.entries(headers)) if (value !== undefined) sent[name] = value;
-  return { url, method, headers: extraHeaders ? withHeaders(sent, extraHeaders) : sent, body };
+  return { url, method, headers: extraHeaders ? withHeaders(sent, extraHeaders) : sent, body, once };
 }
 
 /** Headers, overridden by others; names are compared without regard to case. */

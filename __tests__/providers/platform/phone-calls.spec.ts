@@ -1,5 +1,6 @@
 /** Calls that are placed twice, people who are called for nobody, callers who wait in an empty room. */
 import { generateKeyPairSync } from 'node:crypto';
+import { lastValueFrom } from 'rxjs';
 import {
   callStates,
   ncco,
@@ -16,7 +17,9 @@ import {
   type PlacedCall,
 } from 'rxvoice';
 import { PhoneRest } from '../../../samples/sandbox/phone-rest.ts';
+import { httpRequest, keepConnections, readText } from '../../../lib/transport/http.ts';
 import { FakePhoneSocket } from '../../conformance/phone.ts';
+import { serve } from '../../transport/http-fixture.ts';
 import { TestClock, until } from '../../transport/test-clock.ts';
 
 const [caller, person, agent] = ['+447700900123', '+442071838750', '+447700900000'];
@@ -74,6 +77,21 @@ describe('PhoneStreamACalls', () => {
     await calls.pauseRecording(call.id);
     await calls.resumeRecording(call.id);
     expect(call.recording).toEqual(['in-progress', 'paused', 'in-progress']);
+  });
+
+  it('places a call once, though others keep connections to the platform', async () => {
+    const keeper = keepConnections();
+    const site = await serve((response, _request, count) => (count === 1 ? response.end('{}') : response.destroy()));
+    try {
+      await lastValueFrom(httpRequest({ provider: 'TestLLM', url: site.url, json: {} }).pipe(readText()));
+      const own = new PhoneStreamACalls({ accountSid: 'AC1', authToken: 'secret', endpoint: site.url });
+      const placing = own.place({ to: caller, from: agent, steps: [{ say: 'Hello.' }] });
+      await expect(placing).rejects.toMatchObject({ code: 'connection' });
+      expect(site.requests.map(({ url }) => url)).toEqual(['/', '/2010-04-01/Accounts/AC1/Calls.json']);
+    } finally {
+      keeper.unsubscribe();
+      await site.close();
+    }
   });
 
   it('is refused with a wrong token, which no error tells', async () => {

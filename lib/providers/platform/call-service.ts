@@ -67,7 +67,7 @@ export class CallService {
     const fields = Object.entries(form ?? {}).flatMap(([key, value = []]) => [value].flat().map((each) => [key, each]));
     const type = form && { 'content-type': 'application/x-www-form-urlencoded' };
     return httpRequest({
-      ...{ provider: this.#name, url: this.#base + path, method, json, fetch, logger, scheduler },
+      ...{ provider: this.#name, url: this.#base + path, method, json, fetch, logger, scheduler, once: true },
       headers: async () => ({ ...type, ...(await this.#authorize()) }),
       ...(form && { body: new URLSearchParams(fields).toString() }),
     });
