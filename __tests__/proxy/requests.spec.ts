@@ -5,6 +5,7 @@ import { networkInterfaces } from 'node:os';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import * as library from '../../lib/index.ts';
+import { idHeaders } from '../../lib/transport/id-headers.ts';
 import { needsOf, type ProxyOptions, type ProxyTarget } from '../../lib/proxy/index.ts';
 import { startProxy, targets, type RunningProxy } from '../../samples/proxy/index.ts';
 import { basesOn, environment, examplePath, secretOf, send, settled, startService } from './service-fixture.ts';
@@ -492,6 +493,16 @@ describe('a request through the proxy', () => {
     });
     expect(service.received[0]?.headers['accept-encoding']).toBe('identity');
   });
+
+  for (const name of idHeaders) {
+    it(`gives the id of the request that its service calls ${name}`, async () => {
+      service.onRequest = (request, response) => {
+        request.resume();
+        response.writeHead(500, { [name]: 'req-7' }).end();
+      };
+      expect((await send(proxy.url, chat, '{}')).headers[name]).toBe('req-7');
+    });
+  }
 
   it('goes over one connection after the other, which stays open', async () => {
     const ports = new Set<number | undefined>();

@@ -1,13 +1,12 @@
-import { messageOf, VoiceError } from '../core/errors.ts';
+import { messageOf, VoiceError, withChanges } from '../core/errors.ts';
 
 /** The error as one of the provider: its message names it, unless the error names a provider already. */
 export function errorOf(provider: string, cause: unknown): VoiceError {
   const known = VoiceError.is(cause) ? cause : undefined;
   if (known?.provider !== undefined) return known;
-  const { code = 'internal', recoverable, status, retryAfterMs, requestId } = known ?? {};
   const message = messageOf(cause);
   const named = message.startsWith(`${provider}: `) ? message : `${provider}: ${message}`;
-  return new VoiceError(named, { code, recoverable, provider, status, retryAfterMs, requestId, cause });
+  return withChanges(VoiceError.from(cause), { message: named, provider, cause });
 }
 
 /** Whether a service could not be reached, so that it may be reached later. */

@@ -86,16 +86,22 @@ export class VoiceError extends Error {
   }
 }
 
+/** A copy of an error, with changes. */
+export function withChanges(
+  error: VoiceError,
+  { message = error.message, ...changes }: Partial<VoiceErrorOptions> & { readonly message?: string },
+): VoiceError {
+  return new VoiceError(message, Object.assign({ cause: error.cause }, error, changes));
+}
+
 /** Thrown by `initialize()`: its message names the provider, its `cause` is the original error. */
 export class ProviderInitializationError extends VoiceError {
   constructor(provider: string, cause: unknown, message: string = messageOf(cause)) {
-    const inner: Partial<VoiceError> = VoiceError.is(cause) ? cause : {};
-    const { code = 'initialization', recoverable, status, retryAfterMs, requestId } = inner;
     const name = `${provider}: `;
     // Name the provider only once.
     const reason = message.startsWith(name) ? message.slice(name.length) : message;
-    const options = { code, recoverable, status, retryAfterMs, requestId, provider, cause };
-    super(`${provider} could not be initialized: ${reason}`, options);
+    const inner = VoiceError.from(cause, { code: 'initialization' });
+    super(`${provider} could not be initialized: ${reason}`, Object.assign({}, inner, { provider, cause }));
     this.name = 'ProviderInitializationError';
   }
 }

@@ -19,7 +19,7 @@ import {
   throwIfEmpty,
 } from 'rxjs';
 import { configProblem, unknownKey, type RulesOf } from '../core/config-rule.ts';
-import { VoiceError } from '../core/errors.ts';
+import { VoiceError, withChanges } from '../core/errors.ts';
 import { Provider } from '../core/provider.ts';
 import type {
   ConnectionEvent,
@@ -262,8 +262,7 @@ export function allFailed(failures: ChainFailures): VoiceError {
   const [first] = errors;
   if (!first || !last || errors.length === 1)
     return first ?? new VoiceError('no provider was asked', { code: 'internal' });
-  const { code, provider, status, retryAfterMs } = last;
   const message = `all providers of the chain failed: ${errors.map((error) => error.message).join('; ')}`;
   const recoverable = errors.some((error) => error.recoverable);
-  return new VoiceError(message, { code, provider, status, retryAfterMs, recoverable, cause: last });
+  return withChanges(last, { message, recoverable, cause: last });
 }

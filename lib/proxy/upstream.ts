@@ -1,4 +1,5 @@
 import { presignUrl, signRequest, type AwsSigning } from '../transport/aws-signature.ts';
+import { idHeaders } from '../transport/id-headers.ts';
 import type { Asked } from './asked.ts';
 import type { Mask } from './mask.ts';
 import type { ProxyCredential, ProxyEnvironment, ProxyTarget } from './proxy-target.ts';
@@ -62,8 +63,9 @@ function signingOf(service: string, environment: ProxyEnvironment): AwsSigning {
   };
 }
 
+const ids = new Set(idHeaders);
 const answered =
-  /^(content-(type|length|encoding|language)|date|retry-after(-ms)?|(x-)?request-id|x-should-retry|(x-|anthropic-)?ratelimit-.+|x-amzn-.+|dg-.+)$/;
+  /^(content-(type|length|encoding|language)|date|retry-after(-ms)?|x-should-retry|(x-|anthropic-)?ratelimit-.+|x-amzn-.+|dg-.+)$/;
 
 /**
  * What the client gets of a service's headers. Cookies, redirects and policies are the application's own affair.
@@ -77,6 +79,8 @@ export function answerHeaders(
 ): Record<string, string> {
   const all = [...headers];
   const isCoded = isDecoded && all.some(([name, value]) => name === 'content-encoding' && value !== 'identity');
-  const shown = all.filter(([name]) => answered.test(name) && !(isCoded && /^content-(length|encoding)$/.test(name)));
+  const shown = all.filter(
+    ([name]) => (answered.test(name) || ids.has(name)) && !(isCoded && /^content-(length|encoding)$/.test(name)),
+  );
   return { ...Object.fromEntries(shown.map(([name, value]) => [name, mask.text(value)])), ...safeHeaders };
 }

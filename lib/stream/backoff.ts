@@ -1,5 +1,5 @@
 import { defer, EMPTY, fromEvent, type Observable } from 'rxjs';
-import { VoiceError } from '../core/errors.ts';
+import { VoiceError, withChanges } from '../core/errors.ts';
 
 /** A browser is on a network again. */
 export const online$: Observable<unknown> = defer(() =>
@@ -136,7 +136,6 @@ class Retries implements Backoff {
 export function asFatal(error: unknown, tries: number): VoiceError {
   const cause = VoiceError.from(error);
   if (!cause.recoverable && cause === error) return cause;
-  const { code, provider, status, retryAfterMs } = cause;
   const history = tries === 0 ? '' : ` (given up after ${tries} ${tries === 1 ? 'retry' : 'retries'})`;
-  return new VoiceError(cause.message + history, { code, provider, status, retryAfterMs, cause: error });
+  return withChanges(cause, { message: cause.message + history, recoverable: false, cause: error });
 }

@@ -3,6 +3,7 @@ import { VoiceError, type VoiceErrorCode } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { feed } from '../stream/feed.ts';
 import type { HttpHeaders, HttpResponse } from './http-exchange.ts';
+import { idHeaders } from './id-headers.ts';
 
 /** A service's error response, for {@link HttpErrorOf}. */
 export interface HttpFailure {
@@ -94,20 +95,6 @@ export function responseError(
     cause: said ? new Error(said) : undefined,
   });
 }
-
-/** What services call the id of a request in their headers, the most used first. */
-const idHeaders = [
-  'x-request-id',
-  'request-id',
-  'x-amzn-requestid',
-  'dg-request-id',
-  'mistral-correlation-id',
-  'apim-request-id',
-  'x-requestid',
-  'x-goog-request-id',
-  'x-generation-id',
-  'trace-id',
-];
 
 /** The service's id of a request, for its support. */
 export function requestIdOf(headers: HttpHeaders): string | undefined {

@@ -1,5 +1,5 @@
 import { catchError, lastValueFrom, type MonoTypeOperatorFunction, type Observable, type SchedulerLike } from 'rxjs';
-import { VoiceError } from '../../core/errors.ts';
+import { VoiceError, withChanges } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import { redactUrl } from '../../core/redact-url.ts';
 import { httpRequest, readJson, readText, type HttpRequestHeaders, type HttpResponse } from '../../transport/http.ts';
@@ -58,7 +58,8 @@ export class CallService {
   #withoutAddress<T>({ path }: CallRequest): MonoTypeOperatorFunction<T> {
     const url = redactUrl(this.#base + path);
     return catchError((error: unknown) => {
-      throw VoiceError.is(error) ? new VoiceError(error.message.replace(url, 'the platform'), error) : error;
+      if (!VoiceError.is(error)) throw error;
+      throw withChanges(error, { message: error.message.replace(url, 'the platform') });
     });
   }
 

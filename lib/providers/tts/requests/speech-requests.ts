@@ -24,7 +24,7 @@ import {
   toArray,
 } from 'rxjs';
 import { WavReader } from '../../../audio/wav-reader.ts';
-import { messageOf, VoiceError } from '../../../core/errors.ts';
+import { messageOf, VoiceError, withChanges } from '../../../core/errors.ts';
 import { asObject } from '../../../core/guard.ts';
 import { oncePerKind } from '../../../core/application-code.ts';
 import { OnDemand } from '../../../core/on-demand.ts';
@@ -288,22 +288,14 @@ export class SpeechRequests<C extends RequestTTSConfig> {
     let { renewsCredential } = this.#host.transport();
     return catchError((cause: unknown) => {
       const error = VoiceError.from(cause, { provider });
-      const { code, status, message, requestId } = error;
+      const { code, status } = error;
       if (code === 'timeout' && status === undefined) timeouts++;
       if (code === 'unauthorized' && !error.recoverable && renewsCredential) {
         renewsCredential = false;
-        throw new VoiceError(message, {
-          code,
-          status,
-          cause: error.cause,
-          provider,
-          recoverable: true,
-          retryAfterMs: 0,
-          requestId,
-        });
+        throw withChanges(error, { provider, recoverable: true, retryAfterMs: 0 });
       }
       // Two timeouts are enough waiting.
-      throw timeouts < 2 ? error : new VoiceError(message, { code, cause: error, provider, requestId });
+      throw timeouts < 2 ? error : withChanges(error, { provider, recoverable: false, cause: error });
     });
   }
 
