@@ -11,6 +11,7 @@ import {
   proxyToken,
   type Proxy,
   type ProxyOptions,
+  type ProxyTarget,
 } from '../../lib/proxy/index.ts';
 import { Clients, clientAddress } from '../../lib/proxy/clients.ts';
 import { firstValueFrom, timeout } from 'rxjs';
@@ -271,6 +272,26 @@ describe('the proxy as a Fetch handler', () => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   });
+
+  for (const [method, headers] of [
+    ['GET', {}],
+    ['POST', { 'content-length': '0' }],
+  ] as const) {
+    it(`serves a ${method} of Node without a body, though a middleware has read it to its end`, async () => {
+      const voices: ProxyTarget = { ...groq, routes: [{ method, path: '/voices' }] };
+      const bases = { groq: basesOn(service)['nu'] ?? '' };
+      const proxy = create({ targets: { groq: voices }, bases, prefix: '/api' });
+      const server = http.createServer((request, response) => {
+        request.resume().on('close', () => proxy.handle(request, response));
+      });
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const answer = await send(url, { path: '/api/groq/voices', method, headers: { origin, ...headers } });
+      expect(answer).toMatchObject({ status: 200, body: 'fine' });
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    });
+  }
 
   for (const [when, pieces] of Object.entries({ before: 0, 'in the middle of': 1 })) {
     it(`leaves a request of Node to an application that answers for itself ${when} the answer`, async () => {

@@ -83,7 +83,7 @@ export class Calls {
     return said === true ? address : `user ${said}`;
   }
 
-  /** What the application says of a user; an error is nobody's name. */
+  /** Asks the application who the user is, for a limited time. An error means an unknown user. */
   async #inTime(asking: Promise<Authenticated>, gone: AbortSignal): Promise<string | true | Refusal> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     let leave = (): void => undefined;

@@ -1,4 +1,4 @@
-/** What clients may take of the proxy. */
+/** How much of the proxy its clients may use. */
 export interface ProxyLimits {
   /** Bytes of a request's body. Default: 16 MiB. */
   readonly maxBodyBytes: number;

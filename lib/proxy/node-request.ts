@@ -49,7 +49,14 @@ function addressOf(scheme: string, host: string | null, target: string): URL {
 
 /** Whether a body parser has read the body already. */
 export function isTaken(request: IncomingMessage): boolean {
-  return request.readableEnded && Number(request.headers['content-length'] ?? 1) > 0;
+  return request.readableEnded && hasBody(request);
+}
+
+function hasBody({ method, headers, httpVersionMajor }: IncomingMessage): boolean {
+  const length = headers['content-length'];
+  if (length !== undefined) return Number(length) > 0;
+  // HTTP/2 announces no body.
+  return headers['transfer-encoding'] !== undefined || (httpVersionMajor > 1 && method === 'POST');
 }
 
 /** The body, taken from the connection as it is read. */
@@ -68,6 +75,8 @@ export function bodyOfNode(request: IncomingMessage): ReadableStream<Uint8Array>
           request.pause();
           controller.enqueue(chunk);
         });
+        // A middleware may have read an empty body to its end.
+        if (request.readableEnded) end(() => controller.close());
         request.on('end', () => end(() => controller.close()));
         for (const event of ['error', 'close'] as const) {
           request.on(event, () => end(() => controller.error(new Error('The client broke off'))));
@@ -90,7 +99,7 @@ function discardRest(request: IncomingMessage): void {
 
 /**
  * Sends an answer; whoever reads slowly holds it up. Ends the connection when the answer breaks off. The application may
- * answer for itself meanwhile, such as after a time limit of its own: then this one is nobody's.
+ * answer for itself meanwhile, such as after a time limit of its own: then this answer is dropped.
  */
 export async function sendByNode(answer: Response, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const reader = answer.body?.getReader();

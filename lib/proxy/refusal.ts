@@ -20,7 +20,7 @@ export const busy: Refusal = {
   retryAfter: 1,
 };
 export const unanswered: Refusal = { status: 504, code: 'no_answer', message: 'Authentication took too long' };
-/** Nobody reads it, but the log. */
+/** Only the log shows it: the client is not there to read it. */
 export const hasLeft: Refusal = { status: 499, code: 'gone', message: 'The client has gone' };
 export const unknownUser: Refusal = {
   status: 401,

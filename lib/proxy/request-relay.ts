@@ -166,7 +166,7 @@ class RequestRelay {
         if (done) {
           controller.close();
           this.#end(status);
-          // A body that goes on after its answer is nobody's.
+          // The answer is complete: stop sending what is left of the request's body.
           if (!this.#isComplete) this.#exchange.abort();
         }
       }
