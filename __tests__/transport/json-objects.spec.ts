@@ -36,6 +36,21 @@ describe('jsonObjects', () => {
     expect(read(['', ...Array.from(text)]).objects).toEqual([{ error: { code: 'é' } }]);
   });
 
+  it('reads JSON after blanks and a byte order mark, and the objects of an array', () => {
+    const error = { error: { code: 'full' } };
+    for (const text of [
+      ' \r\n{"error":{"code":"full"}}',
+      '\ufeff{"error":{"code":"full"}}',
+      '[{"error":{"code":"full"}}]',
+    ]) {
+      expect(read([text])).toEqual({ objects: [error], garbage: 0 });
+      expect(read(Array.from(text)).objects).toEqual([error]);
+    }
+    expect(read(['\n\n', events]).objects).toEqual([{ a: 1 }, { b: 2 }]);
+    expect(read(['[1,{"a":1}]'])).toEqual({ objects: [{ a: 1 }], garbage: 1 });
+    expect(read([' \n']).objects).toEqual([]);
+  });
+
   it('tells of events that are none, and continues', () => {
     const { objects, garbage } = read(['data: null\n\ndata: [1]\n\ndata: {\n\ndata: "x"\n\ndata: {"a":1}\n\n']);
     expect([objects, garbage]).toEqual([[{ a: 1 }], 4]);

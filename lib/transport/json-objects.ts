@@ -1,4 +1,16 @@
-import { connect, filter, map, of, startWith, switchMap, take, type Observable, type OperatorFunction } from 'rxjs';
+import {
+  concatMap,
+  connect,
+  defer,
+  filter,
+  map,
+  of,
+  startWith,
+  switchMap,
+  take,
+  type Observable,
+  type OperatorFunction,
+} from 'rxjs';
 import { asObject, type WireObject } from '../core/guard.ts';
 import { parseJsonObject } from '../core/parse-json.ts';
 import { readJson, type HttpResponse } from './http.ts';
@@ -13,8 +25,8 @@ export interface JsonObjectsOptions {
 }
 
 /**
- * The JSON objects in an answer: one per server-sent event, or the answer itself, since services send errors as plain
- * JSON even when events were requested. The first byte tells which, whatever the headers say. Fails with `overflow`
+ * The JSON objects in an answer: one per server-sent event, or the answer itself, or those of its array, since services send errors as plain
+ * JSON even when events were requested. The first character tells which, whatever the headers say. Fails with `overflow`
  * when it is too long.
  */
 export function jsonObjects({ maxLength = 1_048_576, onGarbage }: JsonObjectsOptions = {}): OperatorFunction<
@@ -23,13 +35,18 @@ export function jsonObjects({ maxLength = 1_048_576, onGarbage }: JsonObjectsOpt
 > {
   return switchMap((response) =>
     response.body$.pipe(
-      filter(({ length }) => length > 0),
+      trimmed,
       connect((body$) =>
         body$.pipe(
           take(1),
           switchMap((first): Observable<WireObject | undefined> => {
             const whole$ = body$.pipe(startWith(first));
-            if (first[0] === 0x7b) return of({ ...response, body$: whole$ }).pipe(readJson(maxLength), map(asObject));
+            if (first[0] === brace || first[0] === bracket) {
+              return of({ ...response, body$: whole$ }).pipe(
+                readJson(maxLength),
+                concatMap((json) => [json].flat().map(asObject)),
+              );
+            }
             return whole$.pipe(
               sse({ provider: response.provider, maxLength }),
               filter(({ data }) => data !== '[DONE]'),
@@ -44,4 +61,24 @@ export function jsonObjects({ maxLength = 1_048_576, onGarbage }: JsonObjectsOpt
       }),
     ),
   );
+}
+
+const [brace, bracket] = [0x7b, 0x5b];
+/** White space, and the bytes of a byte order mark. */
+const blanks = new Set([0x20, 0x09, 0x0a, 0x0d, 0xef, 0xbb, 0xbf]);
+
+/** A body without the blanks before its first character, and without empty pieces. */
+function trimmed(body$: HttpResponse['body$']): HttpResponse['body$'] {
+  return defer(() => {
+    let isBlank = true;
+    return body$.pipe(
+      map((bytes) => {
+        if (!isBlank) return bytes;
+        const start = bytes.findIndex((byte) => !blanks.has(byte));
+        isBlank = start < 0;
+        return isBlank ? bytes.subarray(0, 0) : bytes.subarray(start);
+      }),
+      filter(({ length }) => length > 0),
+    );
+  });
 }

@@ -15,10 +15,10 @@ import type { VoiceError } from '../core/errors.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
 import type { RawSocket, SocketData } from './socket.ts';
 
-const mebibyte = 1024 * 1024;
+export const mebibyte = 1024 * 1024;
 
-/** Interval between checks of a full buffer, in milliseconds. */
-const drainMs = 20;
+/** Interval between checks of what has been sent, in milliseconds. */
+export const drainMs = 20;
 
 /** Options of an {@link Outbox}. Sizes are in bytes, times in milliseconds. */
 export interface OutboxOptions {

@@ -26,7 +26,7 @@ import { isRecoverable, online$ } from '../stream/backoff.ts';
 import { merge } from '../stream/merge.ts';
 import { retryBackoff } from '../stream/retry-backoff.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
-import { Outbox } from './outbox.ts';
+import { drainMs, Outbox } from './outbox.ts';
 import { connectOnce, socketError } from './socket-connection.ts';
 import type { SocketCloseOptions, ReconnectingSocketOptions } from './reconnecting-socket-options.ts';
 import type { RawSocket, SocketClose, SocketData } from './socket.ts';
@@ -38,9 +38,6 @@ export type {
   SocketRequestContext,
   ReconnectingSocketOptions,
 } from './reconnecting-socket-options.ts';
-
-/** Interval between checks of whether the outbox is empty, in milliseconds. */
-const drainMs = 20;
 
 /** A service that accepts a connection but rejects its credential within this time has not really accepted it. */
 const lateRefusalMs = 5_000;

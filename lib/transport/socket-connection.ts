@@ -4,6 +4,7 @@ import { messageOf, VoiceError, type VoiceErrorOptions } from '../core/errors.ts
 import { redactUrl } from '../core/redact-url.ts';
 import { redact as redactText } from '../core/redact.ts';
 import { eachEffect, fold, takeStep, type Machine, type Step } from '../stream/fold.ts';
+import { mebibyte } from './outbox.ts';
 import type { ReconnectingSocketOptions } from './reconnecting-socket-options.ts';
 import { openWith } from './websocket-browser.ts';
 import {
@@ -16,8 +17,6 @@ import {
   type SocketRefusal,
   type SocketRequest,
 } from './socket.ts';
-
-const mebibyte = 1024 * 1024;
 
 /** What one connection needs from its owner. */
 export interface SocketConnectionContext {

@@ -126,6 +126,10 @@ describe('PhoneStreamACalls', () => {
         '</Dial></Response>',
     );
   });
+
+  it('writes TwiML without the characters that XML forbids', () => {
+    expect(twiml([{ dial: '+44\u0000207\u001b1838750' }])).toContain('<Number>+442071838750</Number>');
+  });
 });
 
 describe('PhoneSocketBCalls', () => {

@@ -26,8 +26,3 @@ export async function verifyHmacSha256(
   const key = await crypto.subtle.importKey('raw', utf8Of(secret), algorithm, false, ['verify']);
   return crypto.subtle.verify('HMAC', key, signature, bytesOf(message));
 }
-
-/** Lower-case hexadecimal. */
-export function hexOf(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
-}

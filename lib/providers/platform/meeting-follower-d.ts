@@ -5,12 +5,13 @@ import { decodeBase64 } from '../../core/base64.ts';
 import type { MeetingPerson } from '../../core/calls.ts';
 import type { VoiceError, VoiceErrorOptions } from '../../core/errors.ts';
 import { asNumber, asObject, asString, type WireObject } from '../../core/guard.ts';
+import { encodeHex } from '../../core/hex.ts';
 import type { TransportOptions } from '../../core/remote-provider.ts';
 import type { ConnectionEvent } from '../../core/roles.ts';
 import { SpeakerMixer } from '../../playback/speaker-mixer.ts';
 import { merge } from '../../stream/merge.ts';
 import type { ReconnectingSocketOptions } from '../../transport/reconnecting-socket.ts';
-import { hexOf, hmacSha256 } from './hmac.ts';
+import { hmacSha256 } from './hmac.ts';
 import type { MeetingInputDConfig, MeetingTarget, MeetingTranscript } from './meeting-input-d.ts';
 import type { MeetingEnd, SpeakerAudio } from './meeting-input.ts';
 import { languageCode, languageTag } from './meeting-languages-d.ts';
@@ -80,7 +81,7 @@ export class MeetingFollowerD {
     const { transport, sockets, masked, assertReady, assertSecure, error } = this.#host;
     const url = this.#addressOf(serverUrl);
     const secret = await masked(clientSecret);
-    const signature = hexOf(await hmacSha256(secret, `${clientId},${meetingUuid},${rtmsStreamId}`));
+    const signature = encodeHex(await hmacSha256(secret, `${clientId},${meetingUuid},${rtmsStreamId}`));
     assertReady();
     this.#stream = new MeetingStreamD({
       ...{ url, identity: identityOf(target), rtmsStreamId, bufferData, reconnect, transport, sockets },

@@ -1,8 +1,8 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import { asNumber, asObject, asString } from '../../core/guard.ts';
 import { parseJsonObject } from '../../core/parse-json.ts';
-import { decodeHex } from '../../core/hex.ts';
-import { hexOf, hmacSha256, verifyHmacSha256 } from './hmac.ts';
+import { decodeHex, encodeHex } from '../../core/hex.ts';
+import { hmacSha256, verifyHmacSha256 } from './hmac.ts';
 import type { MeetingTarget } from './meeting-input-d.ts';
 
 /** A webhook request as received. */
@@ -60,7 +60,7 @@ export async function readMeetingInputDWebhook(
   const payload = asObject(message?.['payload']) ?? {};
   const plainToken = asString(payload['plainToken']);
   if (event === 'endpoint.url_validation' && plainToken !== undefined) {
-    const encryptedToken = hexOf(await hmacSha256(request.secretToken, plainToken));
+    const encryptedToken = encodeHex(await hmacSha256(request.secretToken, plainToken));
     return { type: 'validation', response: { plainToken, encryptedToken } };
   }
   // Older versions have the fields flat, newer ones in `object`.

@@ -1,8 +1,9 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import { decodeBase64 } from '../../core/base64.ts';
 import { asNumber, asString, type WireObject } from '../../core/guard.ts';
+import { encodeHex } from '../../core/hex.ts';
 import { parseJsonObject } from '../../core/parse-json.ts';
-import { bytesOf, hexOf, verifyHmacSha256 } from './hmac.ts';
+import { bytesOf, verifyHmacSha256 } from './hmac.ts';
 
 /** What {@link verifyPhoneSocketBSignature} checks. */
 export interface PhoneSocketBSignatureOptions {
@@ -58,5 +59,5 @@ function decodeBase64Url(text: string): Uint8Array<ArrayBuffer> | undefined {
 }
 
 async function sha256(body: string | Uint8Array<ArrayBuffer>): Promise<string> {
-  return hexOf(new Uint8Array(await crypto.subtle.digest('SHA-256', bytesOf(body))));
+  return encodeHex(new Uint8Array(await crypto.subtle.digest('SHA-256', bytesOf(body))));
 }

@@ -3,6 +3,7 @@ import { VoiceError } from '../../core/errors.ts';
 import { asObject, asString } from '../../core/guard.ts';
 import { ownEntry } from '../../core/own-entry.ts';
 import type { Credential } from '../../core/remote-provider.ts';
+import { escapeXml } from '../../text/xml.ts';
 import type { CallControl, CallState, CallStatus, CallStep, PlacedCall } from './call-control.ts';
 import { CallService, type CallServiceConfig } from './call-service.ts';
 import { bytesOf } from './hmac.ts';
@@ -131,23 +132,17 @@ export function twiml(steps: readonly CallStep[]): string {
 function verb(step: CallStep): string {
   if ('stream' in step) {
     const given = Object.entries(step.parameters ?? {});
-    const parameters = given.map(([key, value]) => `<Parameter name="${escaped(key)}" value="${escaped(value)}"/>`);
-    return `<Connect><Stream url="${escaped(step.stream)}">${parameters.join('')}</Stream></Connect>`;
+    const parameters = given.map(([key, value]) => `<Parameter name="${escapeXml(key)}" value="${escapeXml(value)}"/>`);
+    return `<Connect><Stream url="${escapeXml(step.stream)}">${parameters.join('')}</Stream></Connect>`;
   }
-  if ('say' in step) return `<Say${attribute('language', step.language)}>${escaped(step.say)}</Say>`;
-  if ('dial' in step) return `<Dial${attribute('callerId', step.from)}><Number>${escaped(step.dial)}</Number></Dial>`;
+  if ('say' in step) return `<Say${attribute('language', step.language)}>${escapeXml(step.say)}</Say>`;
+  if ('dial' in step) return `<Dial${attribute('callerId', step.from)}><Number>${escapeXml(step.dial)}</Number></Dial>`;
   const opens = attribute('startConferenceOnEnter', String(step.opens ?? true));
-  return `<Dial><Conference${opens} endConferenceOnExit="true" beep="false">${escaped(step.room)}</Conference></Dial>`;
+  return `<Dial><Conference${opens} endConferenceOnExit="true" beep="false">${escapeXml(step.room)}</Conference></Dial>`;
 }
 
 function attribute(key: string, value: string | undefined): string {
-  return value === undefined ? '' : ` ${key}="${escaped(value)}"`;
-}
-
-const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
-
-function escaped(text: string): string {
-  return text.replace(/[&<>"]/g, (character) => entities[character] ?? '');
+  return value === undefined ? '' : ` ${key}="${escapeXml(value)}"`;
 }
 
 function shortTwiml(steps: readonly CallStep[]): string {
