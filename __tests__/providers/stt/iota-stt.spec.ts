@@ -525,6 +525,28 @@ describe('IotaSTT', () => {
       expect(sent().config).toMatchObject({ encoding: 'LINEAR16', sampleRateHertz: 8_000 });
     });
 
+    it('mixes no formats in a recording: it drops audio of another one, and says so', async () => {
+      await ready();
+      await stt.connect();
+      const errors: unknown[] = [];
+      stt.errors$.subscribe((error) => errors.push(error));
+      stt.sendAudio(chunk(bytes(100), mono('linear16', 16_000)));
+      for (const rate of [8_000, 8_000]) stt.sendAudio(chunk(bytes(60), mono('linear16', rate)));
+      expect(() => stt.configureAudio(mono('linear16', 8_000))).toThrow(/recording has linear16 16000 Hz mono/);
+      expect(errors).toMatchObject([{ code: 'unsupported_format' }]);
+      const first = firstValueFrom(stt.transcripts$);
+      stt.finalize();
+      expect(await first).toMatchObject({ text: expect.any(String) });
+      expect(sent().config).toMatchObject({ encoding: 'LINEAR16', sampleRateHertz: 16_000 });
+      expect(Buffer.from(sent().audio.content, 'base64')).toHaveLength(100);
+      stt.sendAudio(chunk(bytes(20), mono('linear16', 8_000)));
+      const second = firstValueFrom(stt.transcripts$);
+      stt.finalize();
+      await second;
+      expect(sent().config).toMatchObject({ sampleRateHertz: 8_000 });
+      await stt.disconnect();
+    });
+
     it('keeps copies: a caller may read a file into one buffer, block by block', async () => {
       await ready();
       await stt.connect();

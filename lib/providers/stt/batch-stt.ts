@@ -1,6 +1,6 @@
 import { defer, EMPTY, map, NEVER, Subject, takeUntil, tap, type Observable, type ObservableInput } from 'rxjs';
 import { takes } from '../../audio/accepted.ts';
-import { describeFormat, firstOf } from '../../audio/described.ts';
+import { describeFormat, firstOf, sameFormat } from '../../audio/described.ts';
 import { bytesForMs } from '../../audio/formats.ts';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../../audio/types.ts';
 import { VoiceError } from '../../core/errors.ts';
@@ -47,11 +47,15 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
    * Sets the format that `sendAudio` will be given. Default: the format of the first chunk, else the first in
    * `accepts`.
    *
-   * @throws VoiceError `unsupported_format` when it is not in `accepts`.
+   * @throws VoiceError `unsupported_format` when it is not in `accepts`, or not that of the recording in progress.
    */
   configureAudio(metadata: AudioMetadata): void {
     if (!this.accepts.some((format) => takes(format, metadata))) {
       const message = `${this.name} does not support ${describeFormat(metadata)} live: send linear16 mono`;
+      throw this.error(message, { code: 'unsupported_format' });
+    }
+    if (this.#live.length > 0 && !sameFormat(metadata, this.#liveFormat)) {
+      const message = `${this.name}: the recording has ${describeFormat(this.#liveFormat)}, so finalize() it before ${describeFormat(metadata)}`;
       throw this.error(message, { code: 'unsupported_format' });
     }
     this.#format = metadata;
@@ -72,7 +76,7 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
 
   /** Adds audio to the recording; one that reaches the maximum length is sent. */
   sendAudio({ data, metadata }: AudioChunk): void {
-    if (metadata && !this.#format && !this.#configure(metadata)) return;
+    if (metadata && !this.#fits(metadata)) return;
     if (this.#live.length === 0) this.#runner?.warm();
     this.#live.push(data);
     const { bytes, liveMs } = this.limits;
@@ -133,7 +137,9 @@ export abstract class BatchSTT<C extends RemoteConfig> extends RemoteProvider<C>
     this.#live.clear();
   }
 
-  #configure(metadata: AudioMetadata): boolean {
+  /** Whether audio may join the recording. The first audio of one may set another format. */
+  #fits(metadata: AudioMetadata): boolean {
+    if (this.#format && sameFormat(metadata, this.#format)) return true;
     try {
       this.configureAudio(metadata);
       return true;
