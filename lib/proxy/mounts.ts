@@ -1,6 +1,7 @@
+import { listedOrigins } from '../core/listed-origins.ts';
 import type { Asked } from './asked.ts';
 import type { ProxyOptions } from './options.ts';
-import { isFromAllowedPage, listedOrigins, type OriginRules } from './origin.ts';
+import { isFromAllowedPage, type OriginRules } from './origin.ts';
 import {
   baseOf,
   needsOf,

@@ -100,6 +100,15 @@ describe('PageSockets', () => {
     expect([opened.length, socket.closes]).toEqual(isAllowed ? [1, []] : [0, [1008]]);
   });
 
+  it('reads listed origins as browsers write them, and refuses what is none', () => {
+    const pages = (origin: string): PageSockets => new PageSockets({ open: () => undefined, origins: [origin] });
+    const request = { headers: { origin: 'https://app.example.com' } };
+    expect(pages('https://App.example.com:443/').allows(request)).toBe(true);
+    for (const origin of ['app.example.com', '*', 'https://app.example.com/page']) {
+      expect(() => pages(origin)).toThrow(/origins must look like/);
+    }
+  });
+
   it('allows the listed origins alone', () => {
     const { call, opened } = serve({}, { origins: ['https://app.example.com'] });
     call(hello(), { headers: new Headers({ origin: 'https://app.example.com' }) });

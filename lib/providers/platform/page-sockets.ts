@@ -1,5 +1,6 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import { messageOf, VoiceError } from '../../core/errors.ts';
+import { listedOrigins } from '../../core/listed-origins.ts';
 import { silentLogger, type Logger } from '../../core/logger.ts';
 import { patientTimer } from '../../stream/patient-timer.ts';
 import { pageCloses, type PageHello } from '../../transport/page-wire.ts';
@@ -64,14 +65,17 @@ const loopback = /^(127(\.\d{1,3}){3}|\[::1\]|localhost)$/;
  */
 export class PageSockets<R extends PageRequest = PageRequest> implements Disposable {
   readonly #options: PageSocketsOptions<R>;
+  readonly #origins: readonly string[] | undefined;
   readonly #logger: Logger;
   readonly #pages = new Map<string, PageSocket>();
   #opus: Promise<(rate: number) => PageOpus | undefined> | undefined;
   #waiting = 0;
   #isClosed = false;
 
+  /** @throws Error when an entry of `origins` is not an origin. */
   constructor(options: PageSocketsOptions<R>) {
     this.#options = options;
+    this.#origins = listedOrigins(options.origins);
     this.#logger = options.logger ?? silentLogger;
   }
 
@@ -85,8 +89,7 @@ export class PageSockets<R extends PageRequest = PageRequest> implements Disposa
     const [origin, host = ''] = [headerOf(request, 'origin'), headerOf(request, 'host')];
     // Programs send no origin; browsers always do.
     if (origin === undefined) return true;
-    const { origins } = this.#options;
-    if (origins) return origins.includes(origin);
+    if (this.#origins) return this.#origins.includes(origin);
     if (!URL.canParse(origin)) return false;
     const page = new URL(origin);
     return page.host === host && loopback.test(page.hostname);
