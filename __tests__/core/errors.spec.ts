@@ -11,7 +11,7 @@ const other = new VoiceError('B: died', { code: 'server', provider: 'B' });
 
 describe('a copy of an error', () => {
   it('has all of it except what changes', () => {
-    const copy = withChanges(error, { message: 'A: still overloaded', recoverable: false });
+    const copy = withChanges(error, { recoverable: false }, 'A: still overloaded');
     expect(copy).not.toBe(error);
     expect(copy).toMatchObject({ ...facts, message: 'A: still overloaded', provider: 'A', recoverable: false, cause });
     expect(VoiceError.is(copy)).toBe(true);

@@ -6,7 +6,7 @@ export function errorOf(provider: string, cause: unknown): VoiceError {
   if (known?.provider !== undefined) return known;
   const message = messageOf(cause);
   const named = message.startsWith(`${provider}: `) ? message : `${provider}: ${message}`;
-  return withChanges(VoiceError.from(cause), { message: named, provider, cause });
+  return withChanges(VoiceError.from(cause), { provider, cause }, named);
 }
 
 /** Whether a service could not be reached, so that it may be reached later. */

@@ -89,7 +89,8 @@ export class VoiceError extends Error {
 /** A copy of an error, with changes. */
 export function withChanges(
   error: VoiceError,
-  { message = error.message, ...changes }: Partial<VoiceErrorOptions> & { readonly message?: string },
+  changes: Partial<VoiceErrorOptions>,
+  message: string = error.message,
 ): VoiceError {
   return new VoiceError(message, Object.assign({ cause: error.cause }, error, changes));
 }

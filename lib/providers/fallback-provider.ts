@@ -264,5 +264,5 @@ export function allFailed(failures: ChainFailures): VoiceError {
     return first ?? new VoiceError('no provider was asked', { code: 'internal' });
   const message = `all providers of the chain failed: ${errors.map((error) => error.message).join('; ')}`;
   const recoverable = errors.some((error) => error.recoverable);
-  return withChanges(last, { message, recoverable, cause: last });
+  return withChanges(last, { recoverable, cause: last }, message);
 }

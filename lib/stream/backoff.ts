@@ -137,5 +137,5 @@ export function asFatal(error: unknown, tries: number): VoiceError {
   const cause = VoiceError.from(error);
   if (!cause.recoverable && cause === error) return cause;
   const history = tries === 0 ? '' : ` (given up after ${tries} ${tries === 1 ? 'retry' : 'retries'})`;
-  return withChanges(cause, { message: cause.message + history, recoverable: false, cause: error });
+  return withChanges(cause, { recoverable: false, cause: error }, cause.message + history);
 }

@@ -59,7 +59,7 @@ export class CallService {
     const url = redactUrl(this.#base + path);
     return catchError((error: unknown) => {
       if (!VoiceError.is(error)) throw error;
-      throw withChanges(error, { message: error.message.replace(url, 'the platform') });
+      throw withChanges(error, {}, error.message.replace(url, 'the platform'));
     });
   }
 
