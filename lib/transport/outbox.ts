@@ -15,7 +15,7 @@ import type { VoiceError } from '../core/errors.ts';
 import { stallTimeout } from '../stream/stall-timeout.ts';
 import type { RawSocket, SocketData } from './socket.ts';
 
-export const mebibyte = 1024 * 1024;
+export const mebibyte: number = 1024 * 1024;
 
 /** Interval between checks of what has been sent, in milliseconds. */
 export const drainMs = 20;

@@ -25,7 +25,10 @@ export type PushToTalk =
     };
 
 type State = { readonly phase: 'idle' } | PushToTalk;
-interface Kept { readonly learnt?: Learnt | undefined; readonly late?: LateWords | undefined }
+interface Kept {
+  readonly learnt?: Learnt | undefined;
+  readonly late?: LateWords | undefined;
+}
 type Signal = UserSignal | { readonly type: 'tick' };
 
 /** Until when push-to-talk waits. */
