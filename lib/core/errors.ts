@@ -92,7 +92,8 @@ export function withChanges(
   changes: Partial<VoiceErrorOptions>,
   message: string = error.message,
 ): VoiceError {
-  return new VoiceError(message, Object.assign({ cause: error.cause }, error, changes));
+  const facts: VoiceErrorOptions = error;
+  return new VoiceError(message, { cause: error.cause, ...facts, ...changes });
 }
 
 /** Thrown by `initialize()`: its message names the provider, its `cause` is the original error. */
@@ -101,8 +102,8 @@ export class ProviderInitializationError extends VoiceError {
     const name = `${provider}: `;
     // Name the provider only once.
     const reason = message.startsWith(name) ? message.slice(name.length) : message;
-    const inner = VoiceError.from(cause, { code: 'initialization' });
-    super(`${provider} could not be initialized: ${reason}`, Object.assign({}, inner, { provider, cause }));
+    const inner: VoiceErrorOptions = VoiceError.from(cause, { code: 'initialization' });
+    super(`${provider} could not be initialized: ${reason}`, { ...inner, provider, cause });
     this.name = 'ProviderInitializationError';
   }
 }

@@ -237,8 +237,7 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     } catch (cause) {
       if (!signal.aborted) this.#state$.next('uninitialized');
       // assertAuth() already says everything.
-      const isSaid =
-        VoiceError.is(cause) && cause.name === 'ProviderInitializationError' && cause.provider === this.name;
+      const isSaid = cause instanceof ProviderInitializationError && cause.provider === this.name;
       throw isSaid ? cause : new ProviderInitializationError(this.name, cause);
     }
   }
