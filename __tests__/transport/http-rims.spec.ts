@@ -306,7 +306,7 @@ describe('connections that are kept', () => {
     itWithoutDeno('are not replaced under a POST that the server has had for a while', async () => {
       const url = await fickle(
         (connection) => (connection === 1 ? 1 : 9),
-        () => (elapsedMs += 30),
+        () => (elapsedMs += 300),
       );
       keeper = keepConnections();
       await ask(url);
@@ -317,7 +317,7 @@ describe('connections that are kept', () => {
     it('are replaced under a GET however late, since asking twice does no harm', async () => {
       const url = await fickle(
         (connection) => (connection === 1 ? 1 : 9),
-        () => (elapsedMs += 30),
+        () => (elapsedMs += 300),
       );
       keeper = keepConnections();
       expect([await ask(url), await ask(url, {})]).toEqual(['ok', 'ok']);

@@ -126,10 +126,10 @@ const closings = new Set(['ECONNRESET', 'EPIPE']);
 const repeatable = new Set(['GET', 'HEAD', 'PUT', 'DELETE']);
 
 /**
- * How soon a request must fail on a kept connection, in milliseconds, to have found it closed: the server's close was on
- * its way already. Later, the server may have acted on the request; retrying is then up to the provider.
+ * How soon a request must fail on a kept connection, in milliseconds, to have found it closed: word of that takes a round
+ * trip. Later, the server may have acted on the request; retrying is then up to the provider.
  */
-const closedMs = 20;
+const closedMs = 250;
 
 function perform(
   scheme: Scheme,
