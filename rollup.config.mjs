@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isAbsolute, posix, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import typescript from '@rollup/plugin-typescript';
@@ -286,16 +286,19 @@ const whole = ['testing', 'evaluation', 'nats', 'vad'];
 
 /** Small files that stand in one which is loaded wherever they are. */
 const within = {
-  'conversation/call-hook': 'conversation/conversation',
-  'conversation/conversation-step': 'conversation/output-lock',
-  'conversation/endpointing': 'conversation/turn-rules',
+  'conversation/answer/call-hook': 'conversation/conversation',
   'conversation/event-bus': 'conversation/commands',
-  'conversation/held-says': 'conversation/user-turn',
-  'conversation/inputs': 'conversation/output-lock',
-  'conversation/interim': 'conversation/user-turn',
+  'conversation/fold/conversation-step': 'conversation/fold/output-lock',
+  'conversation/fold/held-says': 'conversation/fold/user-turn',
+  'conversation/fold/inputs': 'conversation/fold/output-lock',
+  'conversation/fold/rules': 'conversation/fold/state',
+  'conversation/fold/said': 'conversation/fold/output-lock',
   'conversation/provider-error': 'conversation/malformed',
-  'conversation/rules': 'conversation/state',
-  'conversation/said': 'conversation/output-lock',
+  'conversation/turn-taking/endpointing': 'conversation/turn-taking/turn-rules',
+  'conversation/turn-taking/interim': 'conversation/fold/user-turn',
+  'conversation/turn-taking/is-push-to-talk': 'conversation/turn-taking/turn-rules',
+  'conversation/turn-taking/late-words': 'conversation/turn-taking/turn-taking',
+  'core/listed-origins': 'transport/page-wire',
   'core/logger': 'core/application-code',
   'core/misspelt-key': 'core/provider',
   'core/remote-rules': 'core/remote-provider',
@@ -319,9 +322,13 @@ const within = {
   'stream/resource': 'playback/audio-context',
   'stream/select': 'conversation/commands',
   'text/text-transform': 'operators/speakable',
+  'transport/id-headers': 'transport/http-error',
   'transport/media-type': 'transport/http',
   'transport/refusal-question': 'transport/why-refused',
 };
+for (const file of Object.entries(within).flat()) {
+  if (!existsSync(resolve('lib', `${file}.ts`))) throw new Error(`there is no lib/${file}.ts: it has moved`);
+}
 
 const placed = new Map();
 

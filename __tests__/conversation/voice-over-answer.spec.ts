@@ -146,6 +146,41 @@ describe('the final of words that are being answered (F16)', () => {
     expect([committed(result), heard(result)]).toEqual([['1100 Book a table.'], [story]]);
   });
 
+  it.each([
+    ['a command', 'stop the timer', 'Stop.'],
+    ['a correction', 'no I mean the red one', 'No no!'],
+    ['the start of a word', 'nothing else thanks', 'No.'],
+  ])('is not what another utterance says, though it begins alike: %s', (_, asked, said) => {
+    const result = voiceTest({
+      ...{ ...detected, llm: answers },
+      steps: {
+        0: user.voice(0),
+        300: user.interim(asked, '1'),
+        600: user.silence(600),
+        2_200: user.interim(said, '2'),
+        2_400: user.final(said, '2'),
+      },
+      untilMs: 9_000,
+    });
+    expect(heard(result)[0]).toMatch(/…$/);
+    if (said !== 'Stop.') expect(committed(result).at(-1)).toContain(said);
+  });
+
+  it('opens no turn while a noise is on', () => {
+    const result = voiceTest({
+      ...{ ...detected, llm: answers },
+      steps: {
+        ...question,
+        2_000: user.voice(1_990),
+        2_200: user.final('Book a table.', '1'),
+        2_600: user.silence(2_590),
+      },
+      untilMs: 12_000,
+    });
+    expect([committed(result), heard(result)]).toEqual([['1100 book a table'], [story]]);
+    expect(timeline(result.events, 'transcript.timeout')).toEqual([]);
+  });
+
   it('that comes in the next press of push-to-talk is no part of that message', () => {
     const result = voiceTest({
       ...{ endpointing: manual(), stt: { finalize: () => undefined }, turnTaking: { sttTimeoutMs: 1_000 } },
@@ -167,6 +202,38 @@ describe('the final of words that are being answered (F16)', () => {
   });
 });
 
+describe('a short message in the next press of push-to-talk', () => {
+  it('is a message, though the one before had the same word and no final', () => {
+    const result = voiceTest({
+      ...{ endpointing: manual(), stt: { finalize: () => undefined }, turnTaking: { sttTimeoutMs: 1_000 } },
+      llm: { answer: () => 'Fine.' },
+      steps: {
+        0: application.does('begin'),
+        100: user.interim('yes', '1'),
+        500: application.does('commit'),
+        4_000: application.does('begin'),
+        4_100: user.interim('yes', '2'),
+        4_300: application.does('commit'),
+        4_400: user.final('Yes.', '2'),
+      },
+      untilMs: 9_000,
+    });
+    expect(committed(result)).toEqual(['1500 yes', '4400 Yes.']);
+  });
+});
+
+describe('noise with bargeIn: false', () => {
+  it('does not delay an answer that nobody has heard yet', () => {
+    const result = voiceTest({
+      ...{ vad: true, bargeIn: false, llm: answers },
+      steps: { 0: user.final('go'), 100: user.voice(100) },
+      untilMs: 9_000,
+    });
+    expect(timeline(result.events, 'bargeIn.suspected', 'bargeIn.paused')).toEqual([]);
+    expect(ofType(result.events, 'speech.started')[0]?.at).toBe(400);
+  });
+});
+
 describe('"Stop." said to a silent agent', () => {
   it.each([
     ['a voice that brought no words', {}, { 1_000: user.starts, 1_400: user.falls, 1_500: user.final('') }],
@@ -178,5 +245,20 @@ describe('"Stop." said to a silent agent', () => {
       untilMs: 9_000,
     });
     expect(committed(result)).toEqual(['0 go', '4000 Stop.']);
+  });
+
+  it('is obeyed while it belongs to the voice that cut the agent off', () => {
+    const result = voiceTest({
+      ...{ bargeIn: 'immediate', llm: { answer: () => story } },
+      steps: {
+        0: user.final('go'),
+        1_000: user.starts,
+        1_400: user.falls,
+        1_500: user.final(''),
+        1_900: user.final('Stop.'),
+      },
+      untilMs: 9_000,
+    });
+    expect(committed(result)).toEqual(['0 go']);
   });
 });

@@ -42,8 +42,8 @@ export abstract class Provider<C extends object> implements ProviderContract, As
   };
   #logger: Logger | undefined;
   #starting: Run | undefined;
-  /** The latest run's hook, with its clean-up: it may outlast the run. */
-  #hook: Promise<void> | undefined;
+  /** That of the latest run. */
+  #signal: AbortSignal | undefined;
   #stopping: Promise<void> | undefined;
 
   /** @param logger - Default: the logger of the first pipeline to initialize the provider, if any. */
@@ -149,8 +149,8 @@ export abstract class Provider<C extends object> implements ProviderContract, As
   }
 
   /**
-   * Makes the provider ready; `signal` aborts when `dispose()` comes first. A later `initialize()` waits until it has
-   * settled.
+   * Makes the provider ready; `signal` aborts when `dispose()` comes first. A hook that goes on all the same, and ends after
+   * another `initialize()` has begun, must release what it has taken itself.
    */
   protected onInitialize(_signal: AbortSignal): Promise<void> | void {}
 
@@ -232,22 +232,23 @@ export abstract class Provider<C extends object> implements ProviderContract, As
     this.#state$.next('initializing');
     try {
       signal.throwIfAborted();
-      await Promise.race([aborted(signal), (this.#hook = this.#run(signal))]);
+      await Promise.race([aborted(signal), this.#run(signal)]);
       this.#state$.next('ready');
     } catch (cause) {
       if (!signal.aborted) this.#state$.next('uninitialized');
       // assertAuth() already says everything.
-      const isSaid = cause instanceof ProviderInitializationError && cause.provider === this.name;
+      const { name, provider } = (cause ?? {}) as Partial<VoiceError>;
+      const isSaid = name === 'ProviderInitializationError' && provider === this.name;
       throw isSaid ? cause : new ProviderInitializationError(this.name, cause);
     }
   }
 
   /** Runs the hook, and cleans up after it if it succeeds although the signal has aborted. */
   async #run(signal: AbortSignal): Promise<void> {
-    // `onDispose()` releases what the provider has, whichever run took it: so one hook at a time.
-    if (this.#hook) await this.#hook.catch(() => undefined);
-    if (!signal.aborted) await this.onInitialize(signal);
-    if (signal.aborted) await this.onDispose();
+    this.#signal = signal;
+    await this.onInitialize(signal);
+    // What a later run has is not released.
+    if (signal.aborted && this.#signal === signal) await this.onDispose();
   }
 
   async #stop(): Promise<void> {

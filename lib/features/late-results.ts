@@ -85,7 +85,7 @@ export function withLateResults<T extends Tool>(tools: readonly T[], options: La
           filter(() => isLate),
           switchMap((outcome) => told(tool.name, outcome, options)),
         );
-        // The tool's caller is told of every failure.
+        // Told already, by what has failed.
         const work = late$.subscribe({ error: () => undefined });
         work.add(run(tool, args, context, options).subscribe(outcome$));
         const patience$ = patientTimer(afterMs, scheduler).pipe(

@@ -139,7 +139,7 @@ function perform(
 ): void {
   const { url, method, headers, body } = wire;
   let isAnswered = false;
-  let connectedAt = 0;
+  let connectedAt: number | undefined;
   const warm = method === 'POST' ? pool?.take(url) : undefined;
   const request = warm ?? scheme.request(url, { method, agent: pool?.agent ?? false });
   subscriber.add(() => request.destroy());
@@ -165,7 +165,8 @@ function perform(
   request.on('error', (error: NodeJS.ErrnoException) => {
     if (subscriber.closed || isAnswered) return;
     const isClosed = (warm ?? request.reusedSocket) && closings.has(error.code ?? '');
-    const isHarmless = repeatable.has(method) || performance.now() - connectedAt < closedMs;
+    const isUnsent = connectedAt === undefined || performance.now() - connectedAt < closedMs;
+    const isHarmless = isUnsent || repeatable.has(method);
     if (isClosed && isHarmless) perform(scheme, wire, subscriber, undefined);
     else subscriber.error(error);
   });

@@ -40,6 +40,8 @@ export function hearWhileBusy(
   at: number,
   rules: Rules,
 ): ConversationStep {
+  // Nothing has been heard that a noise could spoil: only words change the answer.
+  if (rules.bargeIn === false && signal.type === 'speech') return [state];
   const own = withoutRepeats(state, signal, at);
   const isNod = isEncouragement(state, own, at, rules);
   if (!isInterruptible(state, rules)) {
@@ -65,7 +67,7 @@ export function hearWhileBusy(
 /** What a result adds to the words that are being answered: these alone can interrupt. */
 function withoutRepeats({ turnTaking: { late } }: ConversationState, signal: HeardSignal, at: number): HeardSignal {
   if (!late || signal.type !== 'transcript') return signal;
-  const { text } = beyond(late, signal.result, at);
+  const { text } = beyond(late, signal, at);
   return { ...signal, result: { ...signal.result, text } };
 }
 

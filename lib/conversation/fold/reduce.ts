@@ -162,11 +162,11 @@ const handlers: Handlers = {
     // Speech that was not audible yet has ended by now; audible speech ends when the output says so.
     const cutMs = Math.max(at, before.silentAt) - confirmedAt;
     const told = emit('bargeIn.confirmed', { detectMs, cutMs }, envelope);
-    const isCuttingIn = answerTime(before, signal, at) === undefined;
+    const cuttingInUntil = answerTime(before, signal, at) === undefined ? Infinity : -Infinity;
     const isUnclear = signal.type !== 'transcript';
     const mergedSince = before.unanswered === undefined ? undefined : confirmedAt - detectMs;
     // The turn starts with what confirmed it: words, or a voice that turn-taking has not seen.
-    return chain([change(before, { isCuttingIn, isUnclear }), told], (after) =>
+    return chain([change(before, { cuttingInUntil, isUnclear }), told], (after) =>
       takeTurns(after, signal, at, rules, mergedSince),
     );
   },
@@ -267,7 +267,7 @@ function hearUser(before: ConversationState, signal: HeardSignal, at: number, ru
   if (isSuperseded(before, signal, at)) return [before];
   // The words that are being answered, final at last: nobody interrupts with those.
   const isBusy = statusOf(before) !== 'free' && !isPushToTalk;
-  if (isBusy && signal.type === 'transcript' && isRepeat(before.turnTaking.late, signal.result, at)) {
+  if (isBusy && signal.type === 'transcript' && isRepeat(before.turnTaking.late, signal, at)) {
     return takeTurns(before, signal, at, rules);
   }
   const sttTimeoutMs = patienceMs(before, rules);
@@ -336,10 +336,13 @@ function takeTurns(
     (step, decision) => chain(step, (after) => takeDecision(after, decision, at, rules)),
     [change(state, { turnTaking })],
   );
-  // The voice that cut the agent off has come to nothing: "stop" is then a message like any other.
-  return chain(taken, (after) => [
-    after.isCuttingIn && after.turnTaking.phase === 'idle' ? change(after, { isCuttingIn: false }) : after,
-  ]);
+  return chain(taken, (after) => [endCuttingIn(after, at, rules)]);
+}
+
+/** The voice that cut the agent off has brought no words: after the service's lag, "stop" is a message like any other. */
+function endCuttingIn(state: ConversationState, at: number, { turnTaking: { sttLagMs } }: Rules): ConversationState {
+  if (state.cuttingInUntil !== Infinity || state.turnTaking.phase !== 'idle') return state;
+  return change(state, { cuttingInUntil: at + (state.turnTaking.learnt?.lagMs ?? sttLagMs) });
 }
 
 /** Ends what a handle stands for: the answer, or what has not been said yet. */
@@ -362,7 +365,7 @@ function interruptTicket(state: ConversationState, ticket: SpeechTicket, at: num
 function takeDecision(state: ConversationState, decision: TurnDecision, at: number, rules: Rules): ConversationStep {
   const { phrasebook, preflight } = rules;
   // The command that has stopped the agent is not answered, and no answer to it is prepared.
-  const isObeyed = state.isCuttingIn && 'text' in decision && phrasebook.isCommand(decision.text);
+  const isObeyed = at <= state.cuttingInUntil && 'text' in decision && phrasebook.isCommand(decision.text);
   if (decision.type === 'commit') {
     return isObeyed ? stopOnCommand(state, decision, at, preflight) : takeCommit(state, decision, at, rules);
   }

@@ -176,8 +176,11 @@ export interface ConversationState {
   readonly output: OutputLock;
   /** Commits to answer as soon as the agent is free. */
   readonly waiting: readonly Commit[];
-  /** Whether the user has cut off the agent and is still speaking: a mere command has finished. */
-  readonly isCuttingIn: boolean;
+  /**
+   * Until when a mere command of the user's belongs to the cut that it has made: Infinity while that turn is open, else the
+   * service's lag after it.
+   */
+  readonly cuttingInUntil: number;
   /** When the last sample of the last speech sounded, on the scheduler's clock. */
   readonly silentAt: number;
   /** What the user said meanwhile without interrupting. */
@@ -235,7 +238,7 @@ export const startState: ConversationState = {
   heldUntil: Infinity,
   output: { speaking: undefined, queue: [] },
   waiting: [],
-  isCuttingIn: false,
+  cuttingInUntil: -Infinity,
   silentAt: -Infinity,
   overheard: undefined,
   echoUntil: -Infinity,
@@ -281,7 +284,7 @@ function copyOf(state: ConversationState): ConversationState {
     heldUntil: state.heldUntil,
     output: state.output,
     waiting: state.waiting,
-    isCuttingIn: state.isCuttingIn,
+    cuttingInUntil: state.cuttingInUntil,
     silentAt: state.silentAt,
     overheard: state.overheard,
     echoUntil: state.echoUntil,

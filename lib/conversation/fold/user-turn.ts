@@ -238,7 +238,7 @@ function makeWay(state: ConversationState, { phase }: Candidate, at: number): Co
 export const turnTaken: Partial<ConversationState> = {
   turn: undefined,
   overheard: undefined,
-  isCuttingIn: false,
+  cuttingInUntil: -Infinity,
   isUnclear: false,
   lastWords: '',
   interim: '',
@@ -270,7 +270,7 @@ export function dropTurn(state: ConversationState, reason: 'empty' | 'cancelled'
   const dropped: ConversationState = change(state, {
     turn: undefined,
     turnTaking: turnOver(state.turnTaking),
-    isCuttingIn: false,
+    cuttingInUntil: -Infinity,
     user: { state: 'silent' },
     lastWords: '',
     interim: '',

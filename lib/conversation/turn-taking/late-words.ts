@@ -17,43 +17,67 @@ export interface LateWords {
   readonly isPause: boolean;
 }
 
-/** Longest wait for them in an utterance of another name, as after a reconnect, or of none, in milliseconds. */
+/** How long results of an unnamed utterance, or of another, may still bring them, in milliseconds. */
 const lateMs = 10_000;
+
+/** How many words make a coincidence unlikely: a caller who says "yes" twice means it twice. */
+const tellingWords = 3;
+
+/** A result, and when its last word ended, on the scheduler's clock, if known. */
+interface Heard {
+  readonly result: TranscriptionResult;
+  readonly endOfSpeechAt?: number;
+}
 
 /** The words of a turn that ended before their final, after what was committed of the same utterance before. */
 export function lateWords(before: LateWords | undefined, words: Omit<LateWords, 'heardAt'>): LateWords {
-  const { text, at } = words;
-  const earlier = before && text && isExpected(before, words.utteranceId, at) ? before.text : '';
-  return { heardAt: at, ...words, text: joinWords(earlier, text) };
+  const { text, at, utteranceId } = words;
+  const isSame =
+    before && (isOf(before, utteranceId) || (!isOther(before, utteranceId) && at - before.heardAt <= lateMs));
+  return { heardAt: at, ...words, text: joinWords(isSame && text ? before.text : '', text) };
 }
 
 /** What a result adds to words that were committed before they were final, and what is still awaited of these. */
 export function beyond(
   late: LateWords,
-  { text: heard, utteranceId }: TranscriptionResult,
+  { result: { text: heard, utteranceId }, endOfSpeechAt }: Heard,
   at: number,
 ): { readonly text: string; readonly late: LateWords } {
   const text = heard.trim();
-  if (!late.text || !isExpected(late, utteranceId, at)) return { text, late };
   const [whole, committed] = [foldText(text), foldText(late.text)];
+  if (!committed) return { text, late };
   const again: LateWords = { ...late, utteranceId, heardAt: at };
-  if (committed.startsWith(whole)) return { text: '', late: again };
-  const isContinued = whole.startsWith(unspaced.test(committed) ? committed : `${committed} `);
-  if (!isContinued && !isSame(late, utteranceId)) return { text, late };
-  return { text: withoutWords(text, late.text), late: again };
+  if (isOf(late, utteranceId)) {
+    return { text: whole === '' || startsWith(committed, whole) ? '' : withoutWords(text, late.text), late: again };
+  }
+  if (at - late.heardAt > lateMs) return { text, late };
+  const isNamed = isOther(late, utteranceId);
+  if (!isNamed && whole !== committed && whole.includes(' ') && startsWith(committed, whole)) {
+    return { text: '', late: again };
+  }
+  // After a reconnect they have another name; but so do new words, which may be the same.
+  const isTelling = !isNamed || committed.split(' ').length >= tellingWords;
+  if (!isTelling || !startsWith(whole, committed)) return { text, late };
+  if (whole !== committed) return { text: withoutWords(text, late.text), late: again };
+  return endOfSpeechAt === undefined || endOfSpeechAt <= late.at ? { text: '', late: again } : { text, late };
 }
 
 /** Whether a result has nothing but words that were committed before they were final. */
-export function isRepeat(late: LateWords | undefined, result: TranscriptionResult, at: number): boolean {
-  return late !== undefined && result.text.trim() !== '' && beyond(late, result, at).text === '';
+export function isRepeat(late: LateWords | undefined, heard: Heard, at: number): boolean {
+  return late !== undefined && heard.result.text.trim() !== '' && beyond(late, heard, at).text === '';
 }
 
-function isSame(late: LateWords, utteranceId: string | undefined): boolean {
+function isOf(late: LateWords, utteranceId: string | undefined): boolean {
   return utteranceId !== undefined && late.utteranceId === utteranceId;
 }
 
-function isExpected(late: LateWords, utteranceId: string | undefined, at: number): boolean {
-  return isSame(late, utteranceId) || at - late.heardAt <= lateMs;
+function isOther(late: LateWords, utteranceId: string | undefined): boolean {
+  return utteranceId !== undefined && late.utteranceId !== undefined && late.utteranceId !== utteranceId;
+}
+
+/** In whole words, where a script has spaces between them. */
+function startsWith(text: string, start: string): boolean {
+  return text === start || text.startsWith(unspaced.test(start) ? start : `${start} `);
 }
 
 /** The service may have changed case, marks and words meanwhile: their number says where the rest begins. */

@@ -11,6 +11,8 @@ export type PushToTalk =
       readonly phase: 'open';
       readonly said: string;
       readonly text: string;
+      /** That of `text`, where the service names it. */
+      readonly utteranceId: string | undefined;
       /** Whether a voice, or words, still lack their final. */
       readonly isDue: boolean;
       readonly limitAt: number;
@@ -20,6 +22,7 @@ export type PushToTalk =
       readonly phase: 'committing';
       readonly said: string;
       readonly text: string;
+      readonly utteranceId: string | undefined;
       readonly endedBy: 'manual' | 'maxTurnMs';
       readonly until: number;
     };
@@ -51,12 +54,14 @@ export function takePushToTalk(
   const [own, late] = withoutLate(state.late, signal, at);
   const [next, ...decisions]: Step<State, TurnDecision> = own ? take(state, own, at, rules, unheardMs) : [state];
   // The final of an earlier press may come in this one.
-  const isUnfinal = state.phase === 'committing' && decisions.some(({ type }) => type === 'timeout') && state.text;
-  const awaited = isUnfinal ? lateWords(late, { ...unnamed, text: state.text, at }) : late;
+  const isUnfinal = decisions.some(({ type }) => type === 'timeout');
+  const { text, utteranceId } = state.phase === 'committing' ? state : unheard;
+  const awaited = isUnfinal ? lateWords(late, { ...untimed, text, utteranceId, at }) : late;
   return learnt || awaited ? [{ ...next, learnt, late: awaited }, ...decisions] : [next, ...decisions];
 }
 
-const unnamed = { utteranceId: undefined, spokenUntil: undefined, isPause: false };
+const untimed = { spokenUntil: undefined, isPause: false };
+const unheard = { said: '', text: '', utteranceId: undefined };
 
 /** The signal without words that an earlier press has committed; nothing, if it has no others. */
 function withoutLate(
@@ -66,7 +71,7 @@ function withoutLate(
 ): readonly [Signal | undefined, LateWords | undefined] {
   if (!late || signal.type !== 'transcript') return [signal, late];
   const { result } = signal;
-  const { text, late: rest } = beyond(late, result, at);
+  const { text, late: rest } = beyond(late, signal, at);
   const own = text || !result.text.trim() ? { ...signal, result: { ...result, text } } : undefined;
   return [own, result.utteranceComplete ? undefined : rest];
 }
@@ -91,6 +96,7 @@ function take(
   if (signal.type === 'tick') return timedOut(state);
   if (signal.type !== 'transcript') return [state];
   const { result } = signal;
+  const { utteranceId } = result;
   const text = result.text.trim();
   const whole = joinWords(state.said, text || state.text);
   const words: TurnDecision = { type: 'words', text: whole, result };
@@ -99,7 +105,8 @@ function take(
   }
   if (state.phase === 'open' || !(result.utteranceComplete || result.isFinal)) {
     if (!text) return [state];
-    return [state.phase === 'open' ? { ...state, text, isDue: true } : { ...state, text }, words];
+    const heard = { text, utteranceId };
+    return [state.phase === 'open' ? { ...state, ...heard, isDue: true } : { ...state, ...heard }, words];
   }
   const { endedBy } = state;
   return [{ phase: 'idle' }, whole ? { type: 'commit', text: whole, endedBy, result } : { type: 'timeout', text: '' }];
@@ -108,8 +115,8 @@ function take(
 /** A key that is held repeats itself; one that is pressed again too soon goes on with what is still due. */
 function open(state: State, at: number, { bounds: { maxTurnMs = Infinity } }: TurnRules): PushToTalk {
   if (state.phase === 'open') return state;
-  const { said, text } = state.phase === 'committing' ? state : { said: '', text: '' };
-  return { phase: 'open', said, text, isDue: text !== '', limitAt: at + maxTurnMs };
+  const { said, text, utteranceId } = state.phase === 'committing' ? state : unheard;
+  return { phase: 'open', said, text, utteranceId, isDue: text !== '', limitAt: at + maxTurnMs };
 }
 
 /**
@@ -117,7 +124,7 @@ function open(state: State, at: number, { bounds: { maxTurnMs = Infinity } }: Tu
  * finalize(), the turn is over at once if nothing is due.
  */
 function close(
-  { said, text, isDue }: Extract<PushToTalk, { readonly phase: 'open' }>,
+  { said, text, utteranceId, isDue }: Extract<PushToTalk, { readonly phase: 'open' }>,
   endedBy: 'manual' | 'maxTurnMs',
   at: number,
   { canFinalize, sttTimeoutMs }: TurnRules,
@@ -125,7 +132,7 @@ function close(
 ): Step<State, TurnDecision> {
   if (said && !isDue && !canFinalize) return [{ phase: 'idle' }, { type: 'commit', text: said, endedBy }];
   const waitMs = canFinalize && isDue ? sttTimeoutMs : Math.min(unheardMs, sttTimeoutMs);
-  const closing: PushToTalk = { phase: 'committing', said, text, endedBy, until: at + waitMs };
+  const closing: PushToTalk = { phase: 'committing', said, text, utteranceId, endedBy, until: at + waitMs };
   return canFinalize ? [closing, { type: 'finalize' }] : [closing];
 }
 

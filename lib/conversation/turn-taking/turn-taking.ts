@@ -72,7 +72,7 @@ export function turnWaitsUntil(state: TurnTaking): number {
 /** The state after a turn was dropped: measurements are kept, and whether the user's voice is on. */
 export function turnOver(state: TurnTaking, late?: LateWords): TurnTaking {
   const { learnt } = state;
-  const voiceUntil = state.phase === 'hearing' && state.voice === 'on' ? state.until : undefined;
+  const voiceUntil = state.phase === 'hearing' ? (state.voice === 'on' ? state.until : undefined) : state.voiceUntil;
   return learnt || late || voiceUntil !== undefined ? { phase: 'idle', learnt, late, voiceUntil } : noTurn;
 }
 
@@ -174,7 +174,7 @@ function takeVoice(
   rules: TurnRules,
 ): TurnStep {
   // The end of a voice outside a turn, such as one whose final came first, starts none.
-  if (event === 'ended' && state.phase === 'idle') return [turnOver(state, state.late)];
+  if (event === 'ended' && state.phase === 'idle') return [{ ...state, voiceUntil: undefined }];
   const hearing = beginning(state, at, rules);
   if (event === 'ended') return takeSilence(hearing, since, isBrief, at, rules);
   const { said, text, voice, voiceSince, silentSince, speculation } = hearing;
@@ -213,11 +213,12 @@ function takeSilence(
 
 function takeWords(
   before: HandsFree,
-  { result, endOfSpeechAt }: Extract<UserSignal, { readonly type: 'transcript' }>,
+  heard: Extract<UserSignal, { readonly type: 'transcript' }>,
   at: number,
   rules: TurnRules,
 ): TurnStep {
-  const { text, late } = before.late ? beyond(before.late, result, at) : { text: result.text.trim() };
+  const { result, endOfSpeechAt } = heard;
+  const { text, late } = before.late ? beyond(before.late, heard, at) : { text: result.text.trim() };
   const measured = result.isFinal ? measure(before, endOfSpeechAt, at, rules) : before;
   const state = late ? { ...measured, late: result.utteranceComplete ? undefined : late } : measured;
   if (result.utteranceComplete) return takeComplete(state, text, result, endOfSpeechAt, at, rules);
@@ -259,6 +260,7 @@ function takeComplete(
   const said = joinWords(begun.said, text || begun.text);
   // If the service forced it while the user speaks, it does not end the turn.
   const goesOn = rules.trustsVoice && begun.voice === 'on';
+  if (!said && state.phase === 'idle') return [state];
   if (!said && !goesOn) return [turnOver({ ...begun, voice: 'off' })];
   const { voice, silentSince } = begun;
   const hearing: HearingState = {

@@ -22,5 +22,5 @@ export function noteVoice(turnTaking: TurnTaking, signal: Heard, at: number, unt
 function voiceUntil(before: TurnTaking, signal: Heard, at: number, until: number): number | undefined {
   if (signal.type === 'speech') return signal.event === 'ended' ? undefined : until;
   const isOn = before.voiceUntil !== undefined && at < before.voiceUntil;
-  return isOn && hasWords(signal.result.text) ? until : before.voiceUntil;
+  return isOn && !signal.result.utteranceComplete && hasWords(signal.result.text) ? until : before.voiceUntil;
 }
