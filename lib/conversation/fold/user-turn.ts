@@ -212,7 +212,7 @@ export function commit(state: ConversationState, input: Commit, at: number): Con
     ...remembered,
     emit('turn.committed', { text, endedBy }, envelope),
   ];
-  const told: ConversationState = change(ticket ? supersede(open) : open, { ...turnTaken, unanswered: undefined });
+  const told: ConversationState = change(ticket ? supersede(open) : open, messageTaken);
   const follow = (id: string): Effect => ({ type: 'then', input: { type: 'turn.answer', candidate: id } });
   if (candidate?.phase !== 'preflight') {
     const next = withCandidate(change(told, { answering: committed }), turn.id, text, at, 'certain', input);
@@ -244,6 +244,9 @@ export const turnTaken: Partial<ConversationState> = {
   interim: '',
   user: { state: 'silent' },
 };
+
+/** And that message holds what was not answered before. */
+const messageTaken: Partial<ConversationState> = { ...turnTaken, unanswered: undefined };
 
 /** A typed message replaces what the user was saying: those words are not answered later. */
 function supersede(state: ConversationState): ConversationState {
