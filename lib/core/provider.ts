@@ -236,9 +236,8 @@ export abstract class Provider<C extends object> implements ProviderContract, As
       this.#state$.next('ready');
     } catch (cause) {
       if (!signal.aborted) this.#state$.next('uninitialized');
-      // assertAuth() already says everything.
-      const { name, provider } = (cause ?? {}) as Partial<VoiceError>;
-      const isSaid = name === 'ProviderInitializationError' && provider === this.name;
+      // assertAuth() already says everything; its error is of this very class.
+      const isSaid = cause instanceof ProviderInitializationError && cause.provider === this.name;
       throw isSaid ? cause : new ProviderInitializationError(this.name, cause);
     }
   }
