@@ -243,7 +243,7 @@ describe('barge-in', () => {
       llm: { answer: () => story, firstTokenMs: 1_000 },
       steps: { 0: user.final('go'), ...cough },
     });
-    expect(timeline(delayed.events, 'speech.started')).toEqual(['2500 speech.started']);
+    expect(timeline(delayed.events, 'speech.started')).toEqual(['1900 speech.started']);
     expect(delayed.heardText).toBe(story);
     const says = voiceTest({
       bargeIn: false,

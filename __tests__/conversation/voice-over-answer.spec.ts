@@ -223,14 +223,13 @@ describe('a short message in the next press of push-to-talk', () => {
 });
 
 describe('noise with bargeIn: false', () => {
-  it('does not delay an answer that nobody has heard yet', () => {
+  it('delays an answer that nobody has heard yet by a second at most', () => {
     const result = voiceTest({
       ...{ vad: true, bargeIn: false, llm: answers },
       steps: { 0: user.final('go'), 100: user.voice(100) },
       untilMs: 9_000,
     });
-    expect(timeline(result.events, 'bargeIn.suspected', 'bargeIn.paused')).toEqual([]);
-    expect(ofType(result.events, 'speech.started')[0]?.at).toBe(400);
+    expect(ofType(result.events, 'speech.started')[0]?.at).toBe(1_100);
   });
 });
 

@@ -22,6 +22,9 @@ import { change, isGreeting, keepsTools, speechEnvelope, statusOf, type Conversa
 import { cut, decide, dropTurn, reasonToCut } from '../fold/user-turn.ts';
 import { withMeasured } from '../fold/turn.ts';
 
+/** With `bargeIn: false`, how long a voice without words holds an answer up that has not begun, in milliseconds. */
+const wordsDueMs = 1_000;
+
 /** Whether the user may interrupt what the agent is saying, or change what it is about to answer. */
 export function isInterruptible(state: ConversationState, { bargeIn }: Rules): boolean {
   return (bargeIn !== false || isUnheard(state)) && (state.output.speaking?.interruptible ?? true);
@@ -40,8 +43,6 @@ export function hearWhileBusy(
   at: number,
   rules: Rules,
 ): ConversationStep {
-  // Nothing has been heard that a noise could spoil: only words change the answer.
-  if (rules.bargeIn === false && signal.type === 'speech') return [state];
   const own = withoutRepeats(state, signal, at);
   const isNod = isEncouragement(state, own, at, rules);
   if (!isInterruptible(state, rules)) {
@@ -252,7 +253,7 @@ function rulesFor(state: ConversationState, { bargeIn, reportsSpeechEnd }: Rules
     minWords: chosen.minWords ?? 2,
     minFinalWords: chosen.minFinalWords ?? chosen.minWords ?? 1,
     resumeAfterMs: chosen.resumeAfterMs ?? 1_200,
-    maxPauseMs: chosen.maxPauseMs ?? 8_000,
+    maxPauseMs: bargeIn === false ? wordsDueMs : (chosen.maxPauseMs ?? 8_000),
     voiceTimeoutMs: chosen.voiceTimeoutMs ?? 2_000,
     lagMs: state.turnTaking.learnt?.lagMs ?? 0,
     immediate: bargeIn === 'immediate' && status === 'speaking',
