@@ -40,6 +40,7 @@ import { fromInput } from '../stream/bridge.ts';
 import { merge } from '../stream/merge.ts';
 import { hasNode, heardThrough } from './heard-node.ts';
 import { Recorder, type RecordedPart, type SilencedSpan } from './recorder.ts';
+import type { Span } from './silencer.ts';
 
 /** Options of {@link record}. */
 export interface RecordOptions {
@@ -83,7 +84,8 @@ export interface CallRecording {
   /** A header for what was recorded so far, 44 bytes: write it over the original one to tell players the length. */
   header(): Uint8Array<ArrayBuffer>;
   /**
-   * Silences a span, and removes what was said in it from the events. Reaches back as far as `holdMs`.
+   * Silences a span, and removes what was said in it from the events: the contents of those whose turn or speech
+   * overlaps it. Reaches back as far as `holdMs`.
    *
    * @param span - Default: both speakers, from now on.
    * @returns A function that ends an open span.
@@ -133,7 +135,7 @@ export function record(pipeline: Pipeline, options: RecordOptions): CallRecordin
   const { holdMs = 2_000, events = usualEvents, sampleRate = input.getMetadata().sampleRate } = options;
   if (!(holdMs >= 2_000 && holdMs <= 300_000)) throw refused(`holdMs must be from 2,000 to 300,000, not ${holdMs}`);
   const format: AudioMetadata = { encoding: 'linear16', sampleRate, channels: 2, bitDepth: 16 };
-  const spans: { from: number; to: number; readonly speaker?: SilencedSpan['speaker'] }[] = [];
+  const spans: Span[] = [];
   let recorder: Recorder | undefined;
 
   const session$ = defer(() => {
@@ -149,8 +151,7 @@ export function record(pipeline: Pipeline, options: RecordOptions): CallRecordin
     );
     const agent$ = heard$.pipe(tap((chunk) => current.play(chunk, scheduler.now())));
     const event$ = pipeline.events$.pipe(
-      filter(({ type }) => events.includes(type)),
-      tap((event) => current.note(event, scheduler.now())),
+      tap((event) => current.note(event, scheduler.now(), events.includes(event.type))),
     );
     const audible$ = audibleOf(pipeline).pipe(tap((isAudible) => (current.isAudible = isAudible)));
     const written$ = interval(writeMs, scheduler).pipe(concatMap(() => current.write(scheduler.now())));

@@ -3,6 +3,7 @@ import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import { wavHeader } from '../audio/wav-header.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 import { AgentTrack, CallerTrack } from './recording-tracks.ts';
+import { Silencer, type Noted, type Span } from './silencer.ts';
 
 /** A span to silence in a recording. Times are on the pipeline's clock, as in an event's `at`. */
 export interface SilencedSpan {
@@ -27,13 +28,7 @@ export interface RecorderOptions {
   readonly format: AudioMetadata;
   readonly holdMs: number;
   /** Spans to silence; may grow. They move with the clock. */
-  readonly spans: readonly { from: number; to: number; readonly speaker?: SilencedSpan['speaker'] }[];
-}
-
-/** A line not yet written. */
-interface Noted {
-  readonly at: number;
-  readonly event: object;
+  readonly spans: readonly Span[];
 }
 
 /** Longest piece, in milliseconds. */
@@ -48,12 +43,14 @@ export class Recorder {
   readonly #options: RecorderOptions;
   readonly #caller: CallerTrack;
   readonly #agent: AgentTrack;
+  readonly #silencer: Silencer;
   #isOn = false;
   /** When the recording started. */
   #originAt: number | undefined;
   #lastAt = 0;
   /** Samples written per channel. */
   #written = 0;
+  /** Lines not yet written. */
   #noted: Noted[] = [];
 
   constructor(options: RecorderOptions) {
@@ -61,6 +58,7 @@ export class Recorder {
     const mono: AudioMetadata = { ...options.format, channels: 1 };
     this.#caller = new CallerTrack(options.from, mono);
     this.#agent = new AgentTrack(mono);
+    this.#silencer = new Silencer(options.spans);
   }
 
   /** Bytes of samples written. */
@@ -77,11 +75,8 @@ export class Recorder {
     this.#lastAt = now;
     if (this.#originAt === undefined || (leap >= 0 && leap <= asleepMs)) return;
     this.#originAt += leap;
-    this.#noted = this.#noted.map(({ at, event }) => ({ at: at + leap, event }));
-    for (const span of this.#options.spans) {
-      span.from += leap;
-      span.to += leap;
-    }
+    this.#noted = this.#noted.map(({ at, since, event }) => ({ at: at + leap, since: since + leap, event }));
+    this.#silencer.shift(leap);
   }
 
   /** The caller agrees. */
@@ -93,10 +88,7 @@ export class Recorder {
     const ms = this.#ms(now);
     this.#caller.restart(ms);
     this.#agent.restart(ms);
-    this.#noted.push({
-      at: now,
-      event: isFirst ? { type: 'recording.started', at: now } : { type: 'recording.resumed' },
-    });
+    this.#mark(now, isFirst ? { type: 'recording.started', at: now } : { type: 'recording.resumed' });
   }
 
   /** The caller does not agree, or no longer does: unwritten audio is dropped. */
@@ -107,7 +99,8 @@ export class Recorder {
     const ms = this.#ms(now);
     this.#caller.restart(ms);
     this.#agent.restart(ms);
-    this.#noted = [{ at: now, event: { type: 'recording.paused' } }];
+    this.#noted = [];
+    this.#mark(now, { type: 'recording.paused' });
   }
 
   /** Takes captured audio. */
@@ -122,9 +115,13 @@ export class Recorder {
     if (this.#isOn) this.#agent.push(chunk, this.#ms(chunk.timestamp ?? this.#lastAt));
   }
 
-  note({ at, ...event }: VoiceEvent, now: number): void {
+  /** Takes every event: of those that are not written, only their times matter. */
+  note(event: VoiceEvent, now: number, isWritten: boolean): void {
     this.follow(now);
-    if (this.#isOn) this.#noted.push({ at, event });
+    const { at, ...told } = event;
+    const since = this.#silencer.sinceOf(event);
+    this.#silencer.learn(event);
+    if (this.#isOn && isWritten) this.#noted.push({ at, since, event: told });
   }
 
   /** Returns what can be written now. */
@@ -143,8 +140,12 @@ export class Recorder {
     this.follow(now);
     this.#caller.settle(this.#ms(now), true);
     this.#agent.settle(Infinity);
-    this.#noted.push({ at: now, event: { type: 'recording.ended' } });
+    this.#mark(now, { type: 'recording.ended' });
     return this.#upTo(now);
+  }
+
+  #mark(at: number, event: object): void {
+    this.#noted.push({ at, since: at, event });
   }
 
   #upTo(at: number): readonly RecordedPart[] {
@@ -176,11 +177,11 @@ export class Recorder {
     return int16Bytes(both);
   }
 
-  #lineOf({ at, event }: Noted): string {
+  #lineOf(noted: Noted): string {
+    const { at, event } = noted;
     const ms = Math.max(0, Math.round(this.#ms(at)));
-    const isSilenced = this.#options.spans.some((span) => span.from <= at && at <= span.to);
     const { type, turnId, speechId } = event as Partial<VoiceEvent>;
-    const told = isSilenced ? { type, turnId, speechId, silenced: true } : event;
+    const told = this.#silencer.isSilenced(noted) ? { type, turnId, speechId, silenced: true } : event;
     return `${JSON.stringify({ ms, ...told })}\n`;
   }
 
