@@ -1,4 +1,5 @@
 /** Words that a silenced span has hidden stand in the events beside the recording, or others are missing there. */
+import { startWith, Subject } from 'rxjs';
 import { Pipeline, record, type CallRecording, type RecordOptions } from 'rxvoice';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS, VirtualClock } from 'rxvoice/testing';
 
@@ -183,5 +184,55 @@ describe('redact()', () => {
     call.final('hello');
     await call.end();
     expect(call.told('transcript.final', 'turn.committed')).toEqual([true, true, 'hello', 'hello']);
+  });
+
+  it('ends with the session, and never silences what the recording says of itself', async () => {
+    const call = new Call();
+    await call.begin();
+    call.recording.redact();
+    await call.pass(1_000);
+    await call.scheduler.run(call.pipeline.stop());
+    expect(call.lines.map(({ type, silenced }) => [type, silenced])).toEqual([
+      ['recording.started', undefined],
+      ['recording.ended', undefined],
+    ]);
+    await call.begin();
+    call.final('the next session');
+    await call.end();
+    expect(call.told('transcript.final')).toEqual(['the next session']);
+  });
+
+  it('lasts when nobody reads the recording for a while', async () => {
+    const call = new Call();
+    const reading = call.recording.lines$.subscribe();
+    await call.begin();
+    call.recording.redact();
+    reading.unsubscribe();
+    await call.pass(1_000);
+    call.final('4711');
+    await call.end();
+    expect(call.told('transcript.final')).toEqual([true]);
+  });
+});
+
+describe('consent', () => {
+  it('has its beginning in the events, however soon it is withdrawn', async () => {
+    const consent$ = new Subject<boolean>();
+    const call = new Call({ consent: consent$.pipe(startWith(true)) });
+    await call.begin();
+    call.final('4711');
+    consent$.next(false);
+    await call.pass(500);
+    consent$.next(true);
+    await call.pass(500);
+    consent$.next(false);
+    await call.end();
+    expect(call.lines.map(({ ms, type }) => [ms, type])).toEqual([
+      [0, 'recording.started'],
+      [1_000, 'recording.paused'],
+      [1_500, 'recording.resumed'],
+      [2_000, 'recording.paused'],
+      [17_000, 'recording.ended'],
+    ]);
   });
 });

@@ -88,7 +88,7 @@ export interface CallRecording {
    * overlaps it. Reaches back as far as `holdMs`.
    *
    * @param span - Default: both speakers, from now on.
-   * @returns A function that ends an open span.
+   * @returns A function that ends an open span. The end of the session ends it, too.
    */
   redact(span?: SilencedSpan): () => void;
 }
@@ -177,10 +177,14 @@ export function record(pipeline: Pipeline, options: RecordOptions): CallRecordin
       recorder?.follow(scheduler.now());
       const span = { from: since, to, ...(speaker ? { speaker } : {}) };
       spans.push(span);
-      return () => {
+      const end = (): void => {
+        forget?.();
         recorder?.follow(scheduler.now());
         span.to = Math.min(span.to, scheduler.now());
       };
+      // Also while nobody reads the recording: the next session is another call.
+      const forget = to === Infinity ? pipeline.on('session.closed', end) : undefined;
+      return end;
     },
   };
 }

@@ -3,7 +3,7 @@ import type { AudioChunk, AudioMetadata } from '../audio/types.ts';
 import { wavHeader } from '../audio/wav-header.ts';
 import type { VoiceEvent } from '../conversation/events.ts';
 import { AgentTrack, CallerTrack } from './recording-tracks.ts';
-import { Silencer, type Noted, type Span } from './silencer.ts';
+import { isMark, Silencer, type Noted, type Span } from './silencer.ts';
 
 /** A span to silence in a recording. Times are on the pipeline's clock, as in an event's `at`. */
 export interface SilencedSpan {
@@ -99,7 +99,7 @@ export class Recorder {
     const ms = this.#ms(now);
     this.#caller.restart(ms);
     this.#agent.restart(ms);
-    this.#noted = [];
+    this.#noted = this.#noted.filter(({ event }) => isMark(event));
     this.#mark(now, { type: 'recording.paused' });
   }
 

@@ -105,8 +105,7 @@ export class Silencer {
   isSilenced({ at, since, event }: Noted): boolean {
     const { type = '', item, speechId, turnId = item?.turnId }: Told = event;
     const [topic = ''] = type.split('.');
-    // The recording's own events tell nothing of the call.
-    if (topic === 'recording') return false;
+    if (isMark(event)) return false;
     const speaker = speakers[item?.role ?? topic];
     // These have the ids of what may be interrupted.
     const isOfTurn = topic !== 'bargeIn';
@@ -144,6 +143,11 @@ export class Silencer {
     if (this.#joining) this.#widen(`user ${turnId}`, this.#joining.from, this.#joining.to);
     this.#joining = undefined;
   }
+}
+
+/** Whether it is one of the recording's own events, which tell nothing of the call. */
+export function isMark({ type }: Told): boolean {
+  return type?.startsWith('recording.') === true;
 }
 
 function touches({ from, to }: Span, extent: Extent | undefined): boolean {
