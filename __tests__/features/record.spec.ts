@@ -269,6 +269,38 @@ describe('record()', () => {
     expect(gaps).toBe(-1);
   });
 
+  it('has an even sound from an output that describes its format anew with each piece', async () => {
+    const scheduler = new TestClock(1_000_000);
+    const heard$ = new Subject<AudioChunk>();
+    class Speaker extends FakeOutput {
+      override get heard$(): Subject<AudioChunk> {
+        return heard$;
+      }
+    }
+    const others = [new FakeSTT({ scheduler }), new FakeLLM({ scheduler }), new FakeTTS({ scheduler })];
+    const providers = [new BufferInput({ sampleRate: rate }), ...others, new Speaker({ scheduler })];
+    const pipeline = new Pipeline({ providers, scheduler });
+    const bytes: Uint8Array[] = [];
+    record(pipeline, { consent: true }).wav$.subscribe((piece) => bytes.push(piece));
+    const started = pipeline.start();
+    await scheduler.advance(0);
+    await started;
+    const wave = (hz: number, at: number): number => 10_000 * Math.sin((2 * Math.PI * 440 * at) / hz);
+    for (let at = 0; at < 50; at += 1) {
+      const data = int16Bytes(Int16Array.from({ length: 480 }, (_, n) => wave(24_000, at * 480 + n)));
+      const metadata: AudioMetadata = { encoding: 'linear16', sampleRate: 24_000, channels: 1 };
+      heard$.next({ data, metadata, timestamp: 1_000_000 + at * 20 });
+      await scheduler.advance(20);
+    }
+    await scheduler.advance(3_000);
+    const disposed = pipeline.dispose();
+    await scheduler.advance(5_000);
+    await disposed;
+    const right = channelOf(Uint8Array.from(Buffer.concat(bytes)), 1).subarray(1_000, 15_000);
+    const worst = right.reduce((most, sample, at) => Math.max(most, Math.abs(sample - wave(rate, at + 1_000))), 0);
+    expect(worst).toBeLessThan(100);
+  });
+
   it('puts what comes late where it belongs, and leaves room for what never came', async () => {
     const line = new Line();
     line.record();

@@ -1,3 +1,4 @@
+import { sameFormat } from '../audio/described.ts';
 import { durationMs, frameBytes, isPcmLike } from '../audio/formats.ts';
 import { int16View } from '../audio/samples.ts';
 import { createTranscoder, type Transcoder } from '../audio/transcoder.ts';
@@ -199,7 +200,8 @@ export class AgentTrack {
 
   #join(format: AudioMetadata, startMs: number): Run | undefined {
     const lateMs = startMs - (this.#run?.endMs ?? -Infinity);
-    if (this.#run?.format === format && lateMs < joinMs && lateMs > -overlapMs) return this.#run;
+    const isSame = this.#run !== undefined && sameFormat(this.#run.format, format);
+    if (isSame && lateMs < joinMs && lateMs > -overlapMs) return this.#run;
     this.#end();
     return undefined;
   }
