@@ -1,6 +1,6 @@
 /** Subtitles that show what nobody said yet, run over their lines, or cannot be read by a player. */
 import { concat, delay, of } from 'rxjs';
-import { captions, srt, webVtt, type CaptionCue, type CaptionOptions } from 'rxvoice';
+import { captions, srt, webVtt, type CaptionCue, type CaptionOptions, type TranscribedWord } from 'rxvoice';
 import { FakeSTT } from 'rxvoice/testing';
 import { call, over, type Call } from '../pipeline/support/call.ts';
 import { ofType } from '../pipeline/support/timeline.ts';
@@ -12,6 +12,14 @@ function listen({ pipeline }: Call, options?: CaptionOptions): CaptionCue[] {
 }
 const complete = (cues: readonly CaptionCue[]): string[] =>
   cues.filter(({ isComplete }) => isComplete).map(({ lines }) => lines.join(' / '));
+
+/** Times of words are those of the service's audio, which may have begun at another time. */
+const spoken: readonly TranscribedWord[] = [
+  { text: 'A', startMs: 60_000, endMs: 60_200 },
+  { text: 'table', startMs: 60_300, endMs: 61_000 },
+  { text: 'for', startMs: 61_500, endMs: 62_000 },
+  { text: 'two', startMs: 62_000, endMs: 62_500 },
+];
 
 describe('captions()', () => {
   it('grows a line word by word, as the words are heard, and keeps it when it is full', async () => {
@@ -121,6 +129,49 @@ describe('captions()', () => {
     await rig.scheduler.advance(2_000);
     expect(cues[0]?.startMs).toBe(4_000);
     expect(later[0]?.startMs).toBe(1_000);
+    await over(rig);
+  });
+
+  it('counts each session from its own beginning, whatever happened before it', async () => {
+    const rig = await call();
+    const kept = listen(rig);
+    const stop = async (): Promise<void> => {
+      const stopped = rig.pipeline.stop();
+      await rig.scheduler.advance(1_000);
+      await stopped;
+    };
+    await stop();
+    const between = listen(rig);
+    rig.pipeline.mute();
+    rig.pipeline.unmute();
+    await rig.scheduler.advance(60_000);
+    const started = rig.pipeline.start();
+    await rig.scheduler.advance(500);
+    await started;
+    rig.pipeline.say('Yes.');
+    await rig.scheduler.advance(2_000);
+    expect([kept[0]?.startMs, between[0]?.startMs]).toEqual([500, 500]);
+    await stop();
+    await over(rig);
+  });
+
+  it.each<[string, readonly TranscribedWord[] | undefined, boolean, number]>([
+    ['when they began to speak', undefined, true, 1_000],
+    ['by the length of the words, where nobody says when they spoke', spoken, false, 1_500],
+    ['by what began first', spoken.toSpliced(0, 1), true, 1_000],
+    ['when they were heard, where nothing else is known', undefined, false, 4_000],
+  ])("begins the user's final words %s", async (_, words, hasVoice, startMs) => {
+    const rig = await call({ llm: { answer: () => 'Sure.' } });
+    const cues = listen(rig, { user: true });
+    await rig.scheduler.advance(1_000);
+    if (hasVoice) rig.stt.hearVoice('started');
+    await rig.scheduler.advance(2_500);
+    if (hasVoice) rig.stt.hearVoice('ended');
+    await rig.scheduler.advance(500);
+    const result = FakeSTT.result('A table for two', 'final');
+    rig.stt.hearWords({ ...result, ...(words && { metadata: { words } }) });
+    await rig.scheduler.advance(0);
+    expect(cues[0]).toMatchObject({ speaker: 'user', startMs, endMs: 4_000 });
     await over(rig);
   });
 });

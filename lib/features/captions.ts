@@ -44,6 +44,8 @@ interface Captioned {
   readonly agent?: OpenCue | undefined;
   /** Its speech has ended; words that sounded sooner than expected may follow. */
   readonly isOver: boolean;
+  /** When the user last began to speak, until the words are final. */
+  readonly voiceAt?: number | undefined;
   /** The user's words that are not yet final, and when they began. */
   readonly user?: { readonly since: number; readonly latest: Heard } | undefined;
   readonly told: readonly CaptionCue[];
@@ -96,7 +98,8 @@ export function captions(
 
 /** An event, or the end of the stream. */
 function step(before: Captioned, event: VoiceEvent | undefined, options: CaptionOptions): Captioned {
-  const state: Captioned = { ...before, originAt: before.originAt ?? event?.at, told: [] };
+  const originAt = before.originAt ?? (event && inSession(event) ? event.at : undefined);
+  const state: Captioned = { ...before, originAt, told: [] };
   switch (event?.type) {
     case 'caption.word':
       return addWord(state, event, options);
@@ -105,9 +108,14 @@ function step(before: Captioned, event: VoiceEvent | undefined, options: Caption
     case 'transcript.interim':
     case 'transcript.final':
       return options.user ? hearUser(state, event, options) : state;
+    case 'user.state':
+      return event.state === 'speaking' ? { ...state, voiceAt: event.at } : state;
     case undefined:
-    case 'session.closed':
       return complete(hearNoMore(state, options), options);
+    case 'session.closed': {
+      const next = complete(hearNoMore(state, options), options);
+      return { ...next, originAt: options.startAt, voiceAt: undefined };
+    }
     case 'turn.ended': {
       const next = event.reason === 'cancelled' ? { ...state, user: undefined } : state;
       return next.isOver ? complete(next, options) : next;
@@ -120,6 +128,26 @@ function step(before: Captioned, event: VoiceEvent | undefined, options: Caption
       return state.isOver ? complete(state, options) : state;
     default:
       return state;
+  }
+}
+
+/**
+ * Whether an event shows that a session is running; the first one that does tells where its times count from. Events of
+ * the devices come at any time, and `state$` replays the end of the session before.
+ */
+function inSession(event: VoiceEvent): boolean {
+  switch (event.type) {
+    case 'agent.state':
+      return event.state !== 'idle';
+    // A `RemotePipeline` may not share `state$`.
+    case 'session.ready':
+    case 'speech.started':
+    case 'caption.word':
+    case 'transcript.interim':
+    case 'transcript.final':
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -180,7 +208,7 @@ function hearUser(
   const { lineLength = 42, maxLines = 2 } = options;
   const { at, text, turnId } = latest;
   const endMs = timeOf(at, before);
-  const since = before.user?.since ?? endMs;
+  const since = before.user?.since ?? timeOf(begunAt(latest, before), before);
   const groups = groupsOf(wordsBetween(text, since, endMs), lineLength, maxLines);
   const cues = (isFinal ? groups : groups.slice(-1)).map((words, index) => {
     const cue = { id: `user-${before.userCues + index + 1}`, speaker: 'user', words } as const;
@@ -188,7 +216,17 @@ function hearUser(
   });
 
   if (!isFinal) return { ...before, user: { since, latest }, told: cues };
-  return { ...before, user: undefined, userCues: before.userCues + cues.length, told: cues };
+  const userCues = before.userCues + cues.length;
+  return { ...before, voiceAt: undefined, user: undefined, userCues, told: cues };
+}
+
+/** When the user began to say words that just came: with their voice, or earlier, if the words last longer. */
+function begunAt({ at, result }: Heard, { voiceAt }: Captioned): number {
+  const words = result?.metadata?.words ?? [];
+  const [startMs, endMs] = [words[0]?.startMs, words.at(-1)?.endMs];
+  // The service's audio may have begun at another time: its times tell how long the words were.
+  const lastedMs = startMs === undefined || endMs === undefined ? 0 : Math.max(0, endMs - startMs);
+  return Math.min(at - lastedMs, voiceAt ?? at);
 }
 
 /** What was not final when the call broke off stays as it was heard. */
