@@ -3,6 +3,7 @@ import { lastValueFrom, timer } from 'rxjs';
 import { transcript, type Tool, type TranscriptLine } from 'rxvoice';
 import { FakeSTT, type FakeLLMConfig } from 'rxvoice/testing';
 import { call, over, type Call } from '../pipeline/support/call.ts';
+import { ofType } from '../pipeline/support/timeline.ts';
 import { TestClock } from '../transport/test-clock.ts';
 
 function follow({ pipeline }: Call): readonly (readonly TranscriptLine[])[] {
@@ -134,6 +135,27 @@ describe('transcript()', () => {
     // Never gone for a moment.
     const shown = told.map((each) => brief(each).slice(1).join());
     expect(shown.slice(shown.findIndex(Boolean)).every((each) => each.includes('One'))).toBe(true);
+    await over(rig);
+  });
+
+  it('has no line of an answer that nobody heard, with or without a history', async () => {
+    const rig = await call({ llm: { firstTokenMs: 200 } });
+    const told = follow(rig);
+    const { events$, captions$ } = rig.pipeline;
+    let remote: readonly TranscriptLine[] = [];
+    transcript({ events$, captions$ }).subscribe((lines) => (remote = lines));
+    rig.stt.hearVoice('started');
+    rig.stt.hearWords(FakeSTT.result('book a table', 'final', 'a'));
+    await rig.scheduler.advance(30);
+    rig.stt.hearVoice('started');
+    await rig.scheduler.advance(270);
+    rig.stt.hearWords(FakeSTT.result('for two', 'final', 'b'));
+    await rig.scheduler.advance(8_000);
+    expect(ofType(rig.events, 'turn.ended').map(({ reason }) => reason)).toContain('merged');
+    const heard = (lines: readonly TranscriptLine[] = []): string[] =>
+      brief(lines).filter((line) => line.startsWith('agent'));
+    expect(heard(remote)).toEqual(heard(told.at(-1)));
+    expect(heard(remote)).toHaveLength(1);
     await over(rig);
   });
 

@@ -272,6 +272,30 @@ describe('EnergyDetector', () => {
   });
 });
 
+describe('VoiceTracker, of voiced time', () => {
+  /** Stretches of 10 ms frames: how long, and whether voiced. */
+  const track = (...stretches: readonly (readonly [ms: number, isVoiced: boolean])[]): VoiceActivity[] => {
+    const tracker = new VoiceTracker();
+    return stretches.flatMap(([ms, isVoiced]) =>
+      Array.from({ length: ms / 10 }, () => tracker.push(isVoiced ? 1 : 0, 10)).filter((event) => event !== undefined),
+    );
+  };
+
+  it('takes two clicks for no voice, however long the silence between them', () => {
+    const told = track([70, true], [150, false], [20, true], [300, false]);
+    expect(told).toEqual([
+      { type: 'started', positionMs: 0 },
+      { type: 'ended', positionMs: 240, isBrief: true },
+    ]);
+  });
+
+  it('confirms a voice with gaps as soon as it has sounded for long enough', () => {
+    const told = track([100, true], [100, false], [90, true], [10, true]);
+    expect(told.map(({ type }) => type)).toEqual(['started', 'confirmed']);
+    expect(track([100, true], [100, false], [90, true]).map(({ type }) => type)).toEqual(['started']);
+  });
+});
+
 describe('VoiceTracker', () => {
   /** The likelihood of each 10 ms. */
   const track = (likelihoods: readonly (readonly [ms: number, likelihood: number])[]): readonly VoiceActivity[] => {

@@ -97,6 +97,8 @@ function saidIn(event: VoiceEvent): Said[] {
   }
   if (type !== 'speech.ended') return [];
   const { text, heardText, interrupted } = event;
+  // As when the user goes on speaking while the agent thinks: a history has no such line either.
+  if (heardText === '') return [];
   return agentLine(speechId ?? `${at}`, heardText, interrupted ? text : '').map((line) => ({ type: 'said', line }));
 }
 

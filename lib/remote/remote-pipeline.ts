@@ -62,6 +62,9 @@ export class RemotePipeline implements AsyncDisposable {
   readonly #link$ = new ReplaySubject<RemoteLink>(1);
   #session: RemoteSession | undefined;
   #isMuted = false;
+  #isDisposed = false;
+  /** What the server has told of the session. */
+  #told: 'nothing' | 'something' | 'its end' = 'nothing';
   #agentState: AgentState = 'idle';
 
   /** All events, in order. Hot; never errors. */
@@ -122,9 +125,13 @@ export class RemotePipeline implements AsyncDisposable {
    * play audio.
    *
    * @throws VoiceError `permission` or `device` for the microphone; `connection`, `timeout`, `overloaded` or `forbidden`
-   * for the server; `configuration`; `aborted` when `stop()` came first.
+   * for the server; `configuration`; `aborted` when `stop()` came first; `not_ready` once disposed.
    */
   start(): Promise<void> {
+    if (this.#isDisposed) {
+      const message = 'RemotePipeline: disposed; create another one';
+      return Promise.reject(new VoiceError(message, { code: 'not_ready' }));
+    }
     this.#session ??= this.#begin();
     return this.#session.started;
   }
@@ -136,6 +143,7 @@ export class RemotePipeline implements AsyncDisposable {
 
   /** Ends the conversation, and the streams. */
   async dispose(): Promise<void> {
+    this.#isDisposed = true;
     await this.#end();
     this.#all$.complete();
     this.#link$.complete();
@@ -221,7 +229,11 @@ export class RemotePipeline implements AsyncDisposable {
       ...{ audio, logger },
       isMuted: () => this.#isMuted,
       scheduler,
-      onEvent: (event) => this.#tell(event),
+      onEvent: (event) => {
+        if (event.type === 'session.closed') this.#told = 'its end';
+        else if (this.#told === 'nothing') this.#told = 'something';
+        this.#tell(event);
+      },
       onLink: (link) => this.#link$.next(link),
       onDevice: (type, change) => this.#tell({ type, at: scheduler.now(), change }),
       onError: ({ code, message, recoverable }) =>
@@ -242,11 +254,15 @@ export class RemotePipeline implements AsyncDisposable {
 
   #close(error?: VoiceError): void {
     const session = this.#session;
+    const isUntold = this.#told === 'something';
     this.#session = undefined;
+    this.#told = 'nothing';
     session?.close(error ?? new VoiceError('RemotePipeline: stop() was called first', { code: 'aborted' }));
     if (this.#agentState !== 'idle') {
       this.#tell({ type: 'agent.state', at: this.#scheduler.now(), state: 'idle', previous: this.#agentState });
     }
+    // The server can no longer tell a page that has left.
+    if (isUntold) this.#tell({ type: 'session.closed', at: this.#scheduler.now(), usage: [] });
     this.#link$.next({ type: 'closed', ...(error && { error }) });
   }
 

@@ -14,6 +14,17 @@ export interface VoiceTrackerOptions {
   readonly leaveMs?: number;
 }
 
+/** A voice, or what may become one. */
+interface Voice {
+  /** Where it started. */
+  readonly sinceMs: number;
+  /** How much of it was voiced. */
+  readonly voicedMs: number;
+  /** Whether it counts as started. */
+  readonly isOn: boolean;
+  readonly isConfirmed: boolean;
+}
+
 /**
  * Turns the likelihood that each frame is voiced into starts and ends of voices: the part of a detector that comes
  * after its model. Use it with a model of your own.
@@ -21,8 +32,7 @@ export interface VoiceTrackerOptions {
 export class VoiceTracker {
   readonly #options: Required<VoiceTrackerOptions>;
   #positionMs: number = 0;
-  /** Where the voice, or what may become one, started; and whether it counts as started. */
-  #voice: { readonly sinceMs: number; readonly isOn: boolean; readonly isConfirmed: boolean } | undefined;
+  #voice: Voice | undefined;
   /** The end of the last voiced frame. */
   #voicedUntilMs: number = 0;
 
@@ -56,17 +66,21 @@ export class VoiceTracker {
         return undefined;
       }
       const { sinceMs } = voice ?? { sinceMs: startMs };
-      const isOn = reaches(this.#positionMs - sinceMs, enterMs);
-      this.#voice = { sinceMs, isOn, isConfirmed: false };
+      const voicedMs = this.#positionMs - sinceMs;
+      const isOn = reaches(voicedMs, enterMs);
+      this.#voice = { sinceMs, voicedMs, isOn, isConfirmed: false };
       this.#voicedUntilMs = this.#positionMs;
       return isOn ? { type: 'started', positionMs: sinceMs } : undefined;
     }
     const { sinceMs, isConfirmed } = voice;
     if (likelihood >= leaveAt) {
       this.#voicedUntilMs = this.#positionMs;
-      if (isConfirmed || !reaches(this.#positionMs - sinceMs, confirmMs)) return undefined;
-      this.#voice = { ...voice, isConfirmed: true };
-      return { type: 'confirmed', positionMs: sinceMs };
+      if (isConfirmed) return undefined;
+      // A gap is no voice: two clicks are not a word.
+      const voicedMs = voice.voicedMs + ms;
+      const isLongEnough = reaches(voicedMs, confirmMs);
+      this.#voice = { ...voice, voicedMs, isConfirmed: isLongEnough };
+      return isLongEnough ? { type: 'confirmed', positionMs: sinceMs } : undefined;
     }
     if (!reaches(this.#positionMs - this.#voicedUntilMs, leaveMs)) return undefined;
     return this.end(isConfirmed);

@@ -1,6 +1,6 @@
 /** A restaurant's telephone: a table is booked with a tool, a read-back and a key, and who asks for it gets a person. */
 import { firstValueFrom } from 'rxjs';
-import { collectDigits, defineTool, PhoneStreamACalls, Pipeline, type PhoneStreamA } from 'rxvoice';
+import { collectDigits, defineTool, PhoneStreamACalls, Pipeline, VoiceError, type PhoneStreamA } from 'rxvoice';
 import { PhoneRest } from '../sandbox/phone-rest.ts';
 import type { Kit } from './kit.ts';
 
@@ -67,7 +67,9 @@ export async function recipe(kit: Kit): Promise<void> {
     description: 'Connects the caller with a person.',
     execute: () => {
       // The caller hears the answer to this first: the transfer ends the agent's part of the call.
-      pipeline.once('turn.ended', () => void handOver());
+      pipeline.once('turn.ended', () => {
+        handOver().catch((error: unknown) => kit.print(`not transferred: ${VoiceError.from(error).message}`));
+      });
       return 'connecting now';
     },
   });
