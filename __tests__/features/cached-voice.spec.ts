@@ -3,9 +3,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSy
 import * as files from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { firstValueFrom, of, Subject, toArray } from 'rxjs';
+import { finalize, firstValueFrom, of, Subject, toArray, type Observable, type Subscription } from 'rxjs';
 import { BufferInput, cachedVoice, FilePhrases, MemoryPhrases, Pipeline } from 'rxvoice';
-import type { AudioChunk, CachedPhrase, CachedVoice } from 'rxvoice';
+import type { AudioChunk, CachedPhrase, CachedVoice, SpokenWord } from 'rxvoice';
 import { FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
 import { until } from '../transport/test-clock.ts';
 
@@ -137,7 +137,100 @@ describe('cachedVoice', () => {
     await until(() => readFileSync(file).length === length);
   });
 
-  it('synthesizes a phrase once that is wanted twice at the same time, and anew if the first was cut off', async () => {
+  /** A voice that says what it is told to, when it is told to. */
+  class Slow extends FakeTTS {
+    readonly told: Subject<AudioChunk>[] = [];
+    readonly spoken$ = new Subject<SpokenWord>();
+    override readonly words$ = this.spoken$.asObservable();
+    override speak(): Observable<AudioChunk> {
+      const chunk$ = new Subject<AudioChunk>();
+      this.told.push(chunk$);
+      return chunk$.pipe(finalize(() => (this.cut += 1)));
+    }
+    cut = 0;
+  }
+  const metadata = { encoding: 'linear16', sampleRate: 8_000, channels: 1 } as const;
+  const chunkOf = (byte: number): AudioChunk => ({ data: new Uint8Array(2).fill(byte), metadata, utteranceId: 'own' });
+  const slowly = async (): Promise<{
+    readonly tts: Slow;
+    readonly voice: CachedVoice;
+    readonly heard: (readonly (number | string)[])[];
+    readonly join: () => Subscription;
+    readonly first: Subscription;
+  }> => {
+    const tts = new Slow({ latencyMs: 0, msPerCharacter: 10 });
+    const voice = cachedVoice(tts, { store: new MemoryPhrases() });
+    const heard: (number | string)[][] = [];
+    const join = (): Subscription => {
+      const own: (number | string)[] = [];
+      heard.push(own);
+      const chunk$ = voice.speak(of('Hello.'));
+      const next = ({ data }: AudioChunk): unknown => own.push(data[0] ?? -1);
+      return chunk$.subscribe({ next, complete: () => own.push('end'), error: () => own.push('error') });
+    };
+    const first = join();
+    await until(() => tts.told.length === 1);
+    return { tts, voice, heard, join, first };
+  };
+
+  it('lets whoever wants a phrase that is being synthesized hear what there is of it, and go on with it', async () => {
+    const { tts, voice, heard, join } = await slowly();
+    const words: string[] = [];
+    voice.words$?.subscribe(({ text, utteranceId }) => words.push(`${utteranceId} ${text}`));
+    const [source] = tts.told;
+    tts.spoken$.next({ text: 'other', startMs: 0, endMs: 1, utteranceId: 'another' });
+    tts.spoken$.next({ text: 'Hel', startMs: 0, endMs: 1, utteranceId: 'own' });
+    source?.next(chunkOf(1));
+    source?.next(chunkOf(2));
+    words.length = 0;
+    join();
+    await until(() => heard[1]?.length === 2);
+    expect(heard).toEqual([
+      [1, 2],
+      [1, 2],
+    ]);
+    tts.spoken$.next({ text: 'lo.', startMs: 1, endMs: 2, utteranceId: 'own' });
+    source?.next(chunkOf(3));
+    source?.complete();
+    expect(heard).toEqual([
+      [1, 2, 3, 'end'],
+      [1, 2, 3, 'end'],
+    ]);
+    expect(words.toSorted()).toEqual(['cached-1 Hel', 'cached-1 lo.', 'own lo.']);
+    join();
+    await until(() => heard[2]?.includes('end') === true);
+    expect(tts.told).toHaveLength(1);
+  });
+
+  it('goes on for whoever is left when the first is cut off, and ends with the last', async () => {
+    const { tts, heard, join, first } = await slowly();
+    tts.told[0]?.next(chunkOf(1));
+    const second = join();
+    await until(() => heard[1]?.length === 1);
+    first.unsubscribe();
+    tts.told[0]?.next(chunkOf(2));
+    expect([heard, tts.cut]).toEqual([[[1], [1, 2]], 0]);
+    second.unsubscribe();
+    expect(tts.cut).toBe(1);
+    join();
+    await until(() => tts.told.length === 2);
+  });
+
+  it('asks again for whoever has heard nothing yet when the synthesis fails, and fails for who has', async () => {
+    const { tts, heard, join } = await slowly();
+    join();
+    await until(() => tts.told[0]?.observed === true);
+    await new Promise(setImmediate);
+    tts.told[0]?.error(new Error('lost'));
+    await until(() => tts.told.length === 2);
+    tts.told[1]?.next(chunkOf(1));
+    join();
+    await until(() => heard[2]?.length === 1);
+    tts.told[1]?.error(new Error('lost'));
+    expect(heard).toEqual([['error'], [1, 'error'], [1, 'error']]);
+  });
+
+  it('synthesizes a phrase once that is wanted twice at the same time, and anew if it was cut off', async () => {
     const tts = new FakeTTS({ latencyMs: 20, msPerCharacter: 10 });
     const voice = cachedVoice(tts, { store: new MemoryPhrases() });
     const [first, second] = await Promise.all([say(voice, 'Hello.'), say(voice, 'Hello.'), voice.prepare(['Hello.'])]);
@@ -146,9 +239,10 @@ describe('cachedVoice', () => {
     // It is cut off as its first audio comes, however late that is.
     const cut = firstValueFrom(voice.speak(of('Goodbye.')));
     await until(() => tts.pieces.length === 2);
+    await cut;
+    await until(() => tts.cancelled === 1);
     const third = say(voice, 'Goodbye.');
     const fourth = say(voice, 'Goodbye.');
-    await cut;
     expect(bytesOf(await third)).toEqual(bytesOf(await fourth));
     expect(tts.pieces).toEqual(['Hello.', 'Goodbye.', 'Goodbye.']);
   });

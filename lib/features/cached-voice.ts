@@ -1,11 +1,11 @@
-import { EMPTY, lastValueFrom, Observable, of, ReplaySubject, Subject, tap } from 'rxjs';
+import { ignoreElements, lastValueFrom, Observable, of, ReplaySubject, Subject, tap } from 'rxjs';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../audio/types.ts';
 import type { InitializeOptions, ProviderRole, SpokenWord, TTSProvider } from '../core/roles.ts';
 import { sentences } from '../operators/sentences.ts';
 import { fromInput } from '../stream/bridge.ts';
+import { feed } from '../stream/feed.ts';
 import { merge } from '../stream/merge.ts';
-import { PhraseCache, textOf, type CachedVoiceOptions } from './phrase-cache.ts';
-import type { CachedPhrase } from './phrase-store.ts';
+import { PhraseCache, textOf, type CachedVoiceOptions, type Piece } from './phrase-cache.ts';
 
 /** A voice that plays phrases from a cache. */
 export interface CachedVoice extends TTSProvider {
@@ -19,8 +19,6 @@ export interface CachedVoice extends TTSProvider {
   prepare(phrases: readonly string[], options?: { readonly locale?: string }): Promise<void>;
 }
 
-/** Audio from the cache comes in chunks of this size, in bytes: whole samples of every format. */
-const chunkBytes = 15_360;
 /** Most pieces of a text waiting for the voice. */
 const maxPieces = 10_000;
 
@@ -46,18 +44,27 @@ export function cachedVoice(tts: TTSProvider, options: CachedVoiceOptions): Cach
   const cache = new PhraseCache(tts, options);
   let utterances = 0;
 
-  const play$ = ({ text: _, audio, format, words }: CachedPhrase): Observable<AudioChunk> =>
+  const play$ = (piece$: Observable<Piece>): Observable<AudioChunk> =>
     new Observable((subscriber) => {
-      const utteranceId = `cached-${(utterances += 1)}`;
-      metadata$.next(format);
-      for (let at = 0; at < audio.length && !subscriber.closed; at += chunkBytes) {
-        const chunk: AudioChunk = { data: audio.slice(at, at + chunkBytes), metadata: format, utteranceId };
-        audio$.next(chunk);
-        subscriber.next(chunk);
-        // Words belong to an utterance that is known.
-        if (at === 0) for (const word of words) words$.next({ ...word, utteranceId });
-      }
-      subscriber.complete();
+      const ids = new Map<string | undefined, string>();
+      let format: AudioMetadata | undefined;
+      feed(piece$, subscriber, {
+        next: (piece) => {
+          if ('word' in piece) {
+            const utteranceId = ids.get(piece.word.utteranceId);
+            if (utteranceId !== undefined) words$.next({ ...piece.word, utteranceId });
+            return;
+          }
+          const { metadata, utteranceId: of } = piece.chunk;
+          const utteranceId = ids.get(of) ?? `cached-${(utterances += 1)}`;
+          ids.set(of, utteranceId);
+          if (metadata && metadata !== format) metadata$.next((format = metadata));
+          const chunk = { ...piece.chunk, utteranceId };
+          audio$.next(chunk);
+          subscriber.next(chunk);
+        },
+        complete: () => subscriber.complete(),
+      });
     });
 
   const voice: CachedVoice = {
@@ -105,7 +112,7 @@ export function cachedVoice(tts: TTSProvider, options: CachedVoiceOptions): Cach
         await lastValueFrom(piece$.pipe(tap((piece) => pieces.push(piece))), { defaultValue: undefined });
         if (textOf(pieces) === '') continue;
         await lastValueFrom(
-          cache.prepare(pieces, () => EMPTY),
+          cache.prepare(pieces, (piece$) => piece$.pipe(ignoreElements())),
           { defaultValue: undefined },
         );
       }
