@@ -286,4 +286,39 @@ describe('in real time', () => {
     });
     expect([time, scenarios[0]?.outcome]).toEqual(['real', 'passed']);
   });
+
+  /** A call of which one step never ends. */
+  const hanging =
+    (step: string, onHang: () => void = () => undefined) =>
+    (): ReturnType<ReturnType<typeof ends>> => {
+      const made = ends({ line: { msPerWord: 1, msPerCharacter: 1, endpointMs: 1 } })({ scheduler: asyncScheduler });
+      const hang = (): Promise<never> => {
+        onHang();
+        return new Promise(() => undefined);
+      };
+      const [, stt] = made.line.providers;
+      if (step === 'start()') stt.connect = hang;
+      if (step === 'initialize()') stt.initialize = hang;
+      if (step === 'received()') Object.assign(made.line, { received: hang });
+      return made;
+    };
+
+  const steps = [['initialize()'], ['start()'], ['received()']];
+
+  it.each(steps)('a call ends after maxMs although %s never does, and is an error', async (step) => {
+    const brief = scenario('one', { maxMs: 300 });
+    const { exitCode, scenarios } = await evaluate({ scenarios: [brief], create: hanging(step) });
+    const [{ error } = {}] = scenarios[0]?.calls ?? [];
+    expect([exitCode, error]).toEqual([2, `${step} took longer than the call may: maxMs is 300`]);
+  });
+
+  it.each(steps)('a call ends once its signal has aborted although %s never does', async (step) => {
+    const stop = new AbortController();
+    const manner = { ...manners.calm, replyMs: [1, 1] as const };
+    const create = hanging(step, () => stop.abort());
+    const { exitCode } = await evaluate({
+      ...{ scenarios: [scenario('one', { manner, maxTurns: 1 })], create, signal: stop.signal },
+    });
+    expect(exitCode).toBe(2);
+  });
 });

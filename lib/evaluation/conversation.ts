@@ -2,7 +2,6 @@ import {
   distinctUntilChanged,
   filter,
   firstValueFrom,
-  from,
   fromEvent,
   map,
   NEVER,
@@ -17,13 +16,13 @@ import {
   type Subscription,
 } from 'rxjs';
 import type { VoiceEvent } from '../conversation/events.ts';
-import { fromAbort } from '../stream/bridge.ts';
 import { merge } from '../stream/merge.ts';
 import { patientTimer } from '../stream/patient-timer.ts';
 import { agentSpeeches, eventsOf, toolsOf, type CallRecord, type CallUtterance } from './call-record.ts';
 import { manners, phrasesOf, planTurn, type TurnPlan } from './manner.ts';
 import { randomOf, type Random } from './random.ts';
 import type { CallContext, CallEnds, Scenario } from './scenario.ts';
+import { answered, inTime, longest, type StepLimits } from './waiting.ts';
 
 /** How long the agent is silent before the caller takes its answer for complete. */
 const quietMs = 300;
@@ -32,19 +31,6 @@ const greetingMs = 1_000;
 
 /** What the caller makes of the agent. */
 type AgentPhase = 'busy' | 'done' | 'waiting';
-
-/**
- * The answer of an application's function, which may never come.
- *
- * @throws VoiceError `aborted` when the signal aborts before it; or what the function throws.
- */
-export function answered<T>(answer: T | PromiseLike<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    from(Promise.resolve(answer))
-      .pipe(takeUntil(fromAbort(signal)))
-      .subscribe({ next: resolve, error: reject });
-  });
-}
 
 /** A call in progress, from the caller's side. */
 export class Conversation {
@@ -84,21 +70,24 @@ export class Conversation {
   /**
    * Holds the whole call; the pipeline is initialized.
    *
-   * @throws what the caller throws, or the pipeline when it cannot start.
+   * @throws what the caller throws, or the pipeline when it cannot start, or not in time.
    */
   async hold(signal: AbortSignal): Promise<void> {
     const { pipeline, line } = this.#ends;
-    const limit$ = patientTimer(this.#scenario.maxMs ?? 300_000, this.#scheduler).pipe(tap(() => this.#end('limit')));
+    const limit$ = patientTimer(longest(this.#scenario), this.#scheduler).pipe(tap(() => this.#end('limit')));
     const limit = limit$.subscribe();
     const onAbort = (): void => this.#end('limit');
     signal.addEventListener('abort', onAbort, { once: true });
+    let isStarted = false;
     try {
       this.#startedAt = this.#scheduler.now();
-      await pipeline.start();
+      await inTime('start()', pipeline.start({ signal }), this.#limits(signal));
+      isStarted = true;
       line.open?.();
       await this.#talk();
     } catch (error) {
-      if (!this.#over.signal.aborted) throw error;
+      // What its limit ended before it began is no call.
+      if (!this.#isOver || (!isStarted && this.#endedBy === 'limit')) throw error;
     } finally {
       signal.removeEventListener('abort', onAbort);
       limit.unsubscribe();
@@ -109,11 +98,15 @@ export class Conversation {
     }
   }
 
-  /** What has happened so far. */
-  async record(): Promise<CallRecord> {
-    const { pipeline, line } = this.#ends;
+  /**
+   * What has happened so far; without what was received, if that is still to be read when the signal aborts.
+   *
+   * @throws what the line throws, or VoiceError `timeout` when it reads for too long.
+   */
+  async record(signal: AbortSignal): Promise<CallRecord> {
+    const { pipeline } = this.#ends;
     const [events, startedAt] = [this.#events, this.#startedAt];
-    const received = await line.received?.(eventsOf(events, 'speech.ended').map(({ at }) => at));
+    const received = await this.#received(signal);
     const { scenario, repetition, seed } = this.#context;
     return {
       ...{ scenario, repetition, seed },
@@ -125,6 +118,22 @@ export class Conversation {
       durationMs: this.#nowMs,
       endedBy: this.#endedBy,
     };
+  }
+
+  async #received(signal: AbortSignal): Promise<string | undefined> {
+    const { line } = this.#ends;
+    const read = line.received?.(eventsOf(this.#events, 'speech.ended').map(({ at }) => at));
+    if (read === undefined || typeof read === 'string') return read;
+    try {
+      return await inTime('received()', read, this.#limits(signal));
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      throw error;
+    }
+  }
+
+  #limits(signal: AbortSignal): StepLimits {
+    return { scenario: this.#scenario, scheduler: this.#scheduler, signal };
   }
 
   async #talk(): Promise<void> {

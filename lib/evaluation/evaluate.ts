@@ -3,9 +3,10 @@ import { messageOf, VoiceError } from '../core/errors.ts';
 import { asObject } from '../core/guard.ts';
 import { VirtualClock } from '../testing/virtual-clock.ts';
 import type { CallRecord, CallRun } from './call-record.ts';
-import { answered, Conversation } from './conversation.ts';
+import { Conversation } from './conversation.ts';
 import { seedOf } from './random.ts';
 import type { CallContext, CallEnds, Judge, Scenario } from './scenario.ts';
+import { answered, inTime } from './waiting.ts';
 
 /** Options of {@link evaluate}. */
 export interface EvaluationOptions {
@@ -143,7 +144,7 @@ async function callOf(run: CallRun, scenario: Scenario, options: EvaluationOptio
   const { create, time, signal = new AbortController().signal } = options;
   const clock = time === 'virtual' ? new VirtualClock() : undefined;
   const context = { ...run, scheduler: clock ?? asyncScheduler };
-  const inTime = <T>(work: Promise<T>): Promise<T> => (clock ? clock.run(work) : work);
+  const onClock = <T>(work: Promise<T>): Promise<T> => (clock ? clock.run(work) : work);
   let ends: CallEnds | undefined;
   let conversation: Conversation | undefined;
   let error: string | undefined;
@@ -151,15 +152,15 @@ async function callOf(run: CallRun, scenario: Scenario, options: EvaluationOptio
     signal.throwIfAborted();
     ends = await answered(create(context), signal);
     // What it loads takes real time: the clock stands.
-    await ends.pipeline.initialize();
+    await inTime('initialize()', ends.pipeline.initialize(), { scenario, scheduler: context.scheduler, signal });
     conversation = new Conversation(ends, scenario, context);
-    await inTime(conversation.hold(signal));
+    await onClock(conversation.hold(signal));
     signal.throwIfAborted();
   } catch (cause) {
     error = messageOf(cause);
   }
   try {
-    const record = await conversation?.record();
+    const record = await conversation?.record(signal);
     const asked = record && error === undefined ? scenario.judges : [];
     const verdicts = record ? await Promise.all(asked.map((judge) => verdictOf(judge, record, signal))) : [];
     const outcome = error === undefined ? worst(verdicts.map((verdict) => verdict.outcome)) : 'error';
@@ -168,7 +169,7 @@ async function callOf(run: CallRun, scenario: Scenario, options: EvaluationOptio
     return { ...run, outcome: 'error', verdicts: [], error: messageOf(cause) };
   } finally {
     const disposing = ends?.pipeline.dispose();
-    if (disposing) await inTime(disposing).catch(() => undefined);
+    if (disposing) await onClock(disposing).catch(() => undefined);
   }
 }
 

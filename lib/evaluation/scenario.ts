@@ -49,7 +49,10 @@ export interface Scenario {
   readonly passRate?: number;
   /** Most turns of the caller's. Default: 20. */
   readonly maxTurns?: number;
-  /** Longest call, in milliseconds. Default: 300,000. */
+  /**
+   * Longest call, in milliseconds; in real time, `initialize()`, `start()` and the line's `received()` that take longer
+   * are errors. Default: 300,000.
+   */
   readonly maxMs?: number;
   /** How long the caller waits for an answer that does not begin, in milliseconds. Default: 15,000. */
   readonly patienceMs?: number;
