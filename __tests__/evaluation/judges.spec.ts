@@ -16,7 +16,7 @@ import {
   type Judge,
 } from 'rxvoice/evaluation';
 import { FakeLLM } from 'rxvoice/testing';
-import { throwError, type Observable } from 'rxjs';
+import { NEVER, throwError, type Observable } from 'rxjs';
 import type { LLMEvent } from 'rxvoice';
 import { callWith, judged, rehearse } from './support.ts';
 
@@ -109,6 +109,41 @@ describe('time', () => {
     expect((await judged(latency({ maxMs: 10_000, part: 'tools' }), call)).reason).toBe('no turn was measured');
     const mixed = { ...call, metrics: [{ total: 1 }, { total: 2 }, { total: 3 }, { total: 9_000 }] };
     await both(latency({ maxMs: 3, share: 0.75 }), mixed, { ...call, metrics: [{ total: 1 }, { total: 9_000 }] });
+  });
+});
+
+describe('an answer that never came', () => {
+  const three = scriptedCaller(['one', 'two', 'three']);
+  const nothing: LLMEvent[] = [{ type: 'done', finishReason: 'stop' }];
+
+  it('is late', async () => {
+    const right = await callWith({}, { caller: three });
+    const wrong = await callWith({ replies: (_, request) => (request === 1 ? 'Yes.' : nothing) }, { caller: three });
+    const [, reason] = await both(latency({ maxMs: 2_000 }), right, wrong);
+    expect(reason).toMatch(/^1 of 3 turns in time, the slowest \d+ ms, 2 without an answer$/);
+    expect((await judged(latency({ maxMs: 2_000, share: 0.3 }), wrong)).passed).toBe(true);
+  });
+
+  it('is late when the call ended after a long wait, but not after a short one', async () => {
+    const replies = (_: unknown, request: number): string | Observable<LLMEvent> => (request === 1 ? 'Yes.' : NEVER);
+    const call = await callWith({ replies }, { caller: scriptedCaller(['one', 'two']), maxMs: 12_000 });
+    expect((await judged(latency({ maxMs: 2_000 }), call)).reason).toMatch(/^1 of 2 turns in time/);
+    expect((await judged(latency({ maxMs: 10_000 }), call)).passed).toBe(true);
+  });
+});
+
+describe('a number', () => {
+  it.each([
+    [() => understands({ maxWordErrorRate: Number.NaN }), 'understands: maxWordErrorRate must be a number from 0'],
+    [() => soundsAsReported({ maxWordErrorRate: -1 }), 'soundsAsReported: maxWordErrorRate must be a number from 0'],
+    [() => latency({ maxMs: Number.NaN }), 'latency: maxMs must be a number from 0'],
+    [() => latency({ maxMs: 1, share: Number.NaN }), 'latency: share must be a number from 0'],
+    [() => latency({ maxMs: 1, share: 80 }), 'latency: share must be from 0 to 1'],
+    [() => interruptions({ min: Number.NaN }), 'interruptions: min must be a number from 0'],
+    [() => interruptions({ max: Number.NaN }), 'interruptions: max must be a number from 0'],
+    [() => interruptions({ maxCutMs: Number.NaN }), 'interruptions: maxCutMs must be a number from 0'],
+  ])('that is none is refused: %#', (judge, message) => {
+    expect(judge).toThrow(message);
   });
 });
 

@@ -1,5 +1,6 @@
 import { VoiceError } from '../core/errors.ts';
 import { eventsOf, type CallRecord } from './call-record.ts';
+import type { TurnEndReason } from '../conversation/events.ts';
 import type { TurnMetrics } from '../conversation/measurements.ts';
 import { foldText, hasWords, unspaced } from '../text/words.ts';
 import type { Judge, Judgement } from './scenario.ts';
@@ -23,11 +24,22 @@ function holds(text: string, fact: Fact): boolean {
   return ` ${all} `.includes(` ${part} `);
 }
 
+const refuse = (judge: string, problem: string): VoiceError =>
+  new VoiceError(`${judge}: ${problem}`, { code: 'configuration' });
+
+/** Every comparison with NaN is false: the judge would always pass. */
+function assertNumbers(judge: string, options: Readonly<Record<string, number | undefined>>): void {
+  for (const [name, value = 0] of Object.entries(options)) {
+    if (!(value >= 0)) throw refuse(judge, `${name} must be a number from 0`);
+  }
+}
+
 /** What could never be found would always pass where it must not be said. */
 function assertFacts(judge: string, facts: readonly Fact[]): void {
-  const refuse = (problem: string): VoiceError => new VoiceError(`${judge}: ${problem}`, { code: 'configuration' });
-  if (facts.length === 0) throw refuse('there is no fact');
-  for (const fact of facts) if (typeof fact === 'string' && !hasWords(fact)) throw refuse(`"${fact}" has no words`);
+  if (facts.length === 0) throw refuse(judge, 'there is no fact');
+  for (const fact of facts) {
+    if (typeof fact === 'string' && !hasWords(fact)) throw refuse(judge, `"${fact}" has no words`);
+  }
 }
 
 const list = (facts: readonly Fact[]): string => facts.map(String).join(', ');
@@ -74,8 +86,10 @@ export function neverSays(...facts: readonly Fact[]): Judge {
  * What the caller said is what was transcribed.
  *
  * @param options - `maxWordErrorRate`: wrong, missing and added words per word that was said. Default: 0.
+ * @throws VoiceError `configuration` when it is no number from 0.
  */
 export function understands({ maxWordErrorRate = 0 }: { readonly maxWordErrorRate?: number } = {}): Judge {
+  assertNumbers('understands', { maxWordErrorRate });
   return {
     name:
       maxWordErrorRate > 0 ? `understands all but ${percent(maxWordErrorRate)} of the words` : 'understands every word',
@@ -95,8 +109,10 @@ export function understands({ maxWordErrorRate = 0 }: { readonly maxWordErrorRat
  * end in a part of a word. Only of use with texts that are written as they are spoken.
  *
  * @param options - `maxWordErrorRate`: wrong, missing and added words per word that is reported. Default: 0.
+ * @throws VoiceError `configuration` when it is no number from 0.
  */
 export function soundsAsReported({ maxWordErrorRate = 0 }: { readonly maxWordErrorRate?: number } = {}): Judge {
+  assertNumbers('soundsAsReported', { maxWordErrorRate });
   return {
     name: `sounds as reported${maxWordErrorRate > 0 ? `, but for ${percent(maxWordErrorRate)} of the words` : ''}`,
     judge: (call) => {
@@ -121,19 +137,44 @@ export interface LatencyOptions {
   }[keyof TurnMetrics];
 }
 
-/** The agent answers in time, by `turn.metrics`. A call without a measured turn fails. */
+/**
+ * The agent answers in time, by `turn.metrics`. Of `total`, a turn of the caller's that got no answer is late. A call
+ * without a measured turn fails.
+ *
+ * @throws VoiceError `configuration` when `maxMs` is no number from 0, or `share` none from 0 to 1.
+ */
 export function latency({ maxMs, share = 1, part = 'total' }: LatencyOptions): Judge {
+  assertNumbers('latency', { maxMs, share });
+  if (share > 1) throw refuse('latency', 'share must be from 0 to 1');
   return {
     name: `${part} at most ${maxMs} ms${share < 1 ? ` in ${percent(share)} of the turns` : ''}`,
-    judge: ({ metrics }) => {
+    judge: ({ metrics, events }) => {
       const times = metrics.flatMap(({ [part]: ms }) => (ms === undefined ? [] : [Math.round(ms)]));
       if (times.length === 0) return failed('no turn was measured');
+      const unanswered = part === 'total' ? unansweredTurns(events, maxMs) : 0;
+      const turns = times.length + unanswered;
       const inTime = times.filter((ms) => ms <= maxMs).length;
-      const reason = `${inTime} of ${times.length} turns in time, the slowest ${Math.max(...times)} ms`;
-      return inTime < times.length * share ? failed(reason) : passed(reason);
+      const missing = unanswered > 0 ? `, ${unanswered} without an answer` : '';
+      const reason = `${inTime} of ${turns} turns in time, the slowest ${Math.max(...times)} ms${missing}`;
+      return inTime < turns * share ? failed(reason) : passed(reason);
     },
   };
 }
+
+/** The caller's turns that got no answer; one that was withdrawn counts if it had waited for too long. */
+function unansweredTurns(events: CallRecord['events'], maxMs: number): number {
+  const measured = eventsOf(events, 'turn.metrics').filter(({ total }) => total !== undefined);
+  const answered = new Set(measured.map(({ turnId }) => turnId));
+  const ends = new Map(eventsOf(events, 'turn.ended').map((end) => [end.turnId, end]));
+  return eventsOf(events, 'turn.committed').filter(({ turnId, at }) => {
+    const end = ends.get(turnId);
+    if (!end || answered.has(turnId) || end.reason === 'refused') return false;
+    return !withdrawn.has(end.reason) || end.at - at > maxMs;
+  }).length;
+}
+
+/** Ends of turns that owe no answer any more: the caller went on, or the call was over. */
+const withdrawn: ReadonlySet<TurnEndReason> = new Set(['interrupted', 'merged', 'cancelled', 'stopped']);
 
 /** Options of {@link interruptions}. */
 export interface InterruptionOptions {
@@ -147,9 +188,14 @@ export interface InterruptionOptions {
   readonly maxCutMs?: number;
 }
 
-/** The agent is cut off when the caller interrupts it, in time, and at no other time: not by a noise. */
+/**
+ * The agent is cut off when the caller interrupts it, in time, and at no other time: not by a noise.
+ *
+ * @throws VoiceError `configuration` when an option is no number from 0.
+ */
 export function interruptions(options: InterruptionOptions = {}): Judge {
-  const { maxDetectMs = Infinity, maxCutMs = Infinity } = options;
+  const { min: fewest, max: most, maxDetectMs = Infinity, maxCutMs = Infinity } = options;
+  assertNumbers('interruptions', { min: fewest, max: most, maxDetectMs, maxCutMs });
   return {
     name: 'is cut off by interruptions, and by nothing else',
     judge: ({ events, utterances }) => {
