@@ -54,6 +54,25 @@ describe('what is said', () => {
     await both(neverSays('全額 返金'), await trains('すぐに出発します。'), await trains('運賃を全額返金します。'));
   });
 
+  it('is found over two speeches, by whoever wants it or not', async () => {
+    const call = await callWith(
+      { replies: (_, request) => (request === 1 ? 'Tell me your credit' : 'card number please.') },
+      { caller: scriptedCaller(['what now', 'go on']) },
+    );
+    expect((await judged(says('credit card'), call)).passed).toBe(true);
+    expect(await judged(neverSays('credit card'), call)).toEqual({
+      passed: false,
+      reason: 'heard: credit card over several speeches',
+    });
+  });
+
+  it('is not a part of a number, in a script without spaces either', async () => {
+    await both(says('5点'), await trains('我们5点开门。'), await trains('我们15点开门。'));
+    await both(neverSays('5点'), await trains('我们15点开门。'), await trains('我们15点开门，5点关门。'));
+    await both(says('时间5'), await trains('时间5分钟。'), await trains('时间50分钟。'));
+    await both(says('5点'), await trains('房间 3 5点开门。'), await trains('比分是3.5点。'));
+  });
+
   it.each([
     [() => says(), 'says: there is no fact'],
     [() => neverSays('refund', '…'), 'neverSays: "…" has no words'],

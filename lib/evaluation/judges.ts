@@ -20,8 +20,21 @@ function agentText({ utterances }: CallRecord): string {
 function holds(text: string, fact: Fact): boolean {
   if (typeof fact !== 'string') return new RegExp(fact.source, fact.flags.replace(/[gy]/g, '')).test(text);
   const [all, part] = [foldText(text), foldText(fact)];
-  if (unspaced.test(part)) return all.replaceAll(' ', '').includes(part.replaceAll(' ', ''));
+  if (unspaced.test(part)) return hasPart(all.replace(loose, ''), part.replace(loose, ''));
   return ` ${all} `.includes(` ${part} `);
+}
+
+/** Spaces, but for those that keep two numbers apart. */
+const loose = / (?!\p{N})|(?<!\p{N}) /gu;
+
+/** Whether a text without spaces has a part, which neither begins nor ends within a number: "15点" has no "5点". */
+function hasPart(text: string, part: string): boolean {
+  const begins = /^\p{N}/u.test(part) ? /(?<!\p{N}|\p{N}[.,:])$/u : /$/;
+  const ends = /\p{N}$/u.test(part) ? /^(?!\p{N}|[.,:]\p{N})/u : /^/;
+  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + 1)) {
+    if (begins.test(text.slice(0, at)) && ends.test(text.slice(at + part.length))) return true;
+  }
+  return false;
 }
 
 const refuse = (judge: string, problem: string): VoiceError =>
@@ -72,11 +85,13 @@ export function neverSays(...facts: readonly Fact[]): Judge {
   assertFacts('neverSays', facts);
   return {
     name: `never says ${list(facts)}`,
-    judge: ({ utterances }) => {
-      const slips = utterances.flatMap(({ who, text, startMs }) => {
+    judge: (call) => {
+      const slips = call.utterances.flatMap(({ who, text, startMs }) => {
         const found = who === 'agent' ? facts.filter((fact) => holds(text, fact)) : [];
         return found.length > 0 ? [`${list(found)} at ${seconds(startMs)}`] : [];
       });
+      const found = facts.filter((fact) => holds(agentText(call), fact));
+      if (slips.length === 0 && found.length > 0) slips.push(`${list(found)} over several speeches`);
       return slips.length > 0 ? failed(`heard: ${slips.join('; ')}`) : passed('none of it was heard');
     },
   };
