@@ -46,6 +46,17 @@ describe('recordSession', () => {
   });
 });
 
+describe("an application's own words", () => {
+  it.each([{ cause: 'water', damage: { cause: 'a pipe' } }, { base64: 'AAAA' }, { base64: 'not base64!' }])(
+    'are read back as they were: %j',
+    (args) => {
+      const call = { id: 'a', name: 'claim', args, argsText: JSON.stringify(args) };
+      const event: VoiceEvent = { type: 'tool.call', at: 1, call };
+      expect(readSession(record([event]))).toEqual([event]);
+    },
+  );
+});
+
 describe('replaySession', () => {
   it('makes the same conversation again', () => {
     const first = session();

@@ -35,11 +35,18 @@ const nearMs = 50;
  * ```
  */
 export function recordSession(): OperatorFunction<VoiceEvent, string> {
-  return map((event) => `${JSON.stringify(event, writable)}\n`);
+  return map((event) => `${JSON.stringify(writable(event), plain)}\n`);
 }
 
-function writable(key: string, value: unknown): unknown {
-  if (key === 'cause') return undefined;
+/** Only an error's own cause is left out, and only a chunk's audio is base64: what else is called so is the application's. */
+function writable(event: VoiceEvent): object {
+  if (event.type === 'error') return { ...event, cause: undefined };
+  if (!('chunk' in event)) return event;
+  // A Buffer would write itself as numbers.
+  return { ...event, chunk: { ...event.chunk, data: { base64: encodeBase64(event.chunk.data) } } };
+}
+
+function plain(_key: string, value: unknown): unknown {
   if (value instanceof Uint8Array) return { base64: encodeBase64(value) };
   return value instanceof Error ? VoiceError.from(value).toJSON() : value;
 }
@@ -51,12 +58,14 @@ function writable(key: string, value: unknown): unknown {
  */
 export function readSession(ndjson: string): VoiceEvent[] {
   const lines = ndjson.split('\n').filter((line) => line.trim() !== '');
-  return lines.map((line) => JSON.parse(line, readable) as VoiceEvent);
+  return lines.map((line) => readable(JSON.parse(line) as VoiceEvent));
 }
 
-function readable(_key: string, value: unknown): unknown {
-  const base64: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'base64') : undefined;
-  return typeof base64 === 'string' ? decodeBase64(base64) : value;
+function readable(event: VoiceEvent): VoiceEvent {
+  if (!('chunk' in event)) return event;
+  const base64: unknown = Reflect.get(Object(event.chunk.data), 'base64');
+  const data = typeof base64 === 'string' ? decodeBase64(base64) : undefined;
+  return data ? { ...event, chunk: { ...event.chunk, data } } : event;
 }
 
 /** Options of {@link replaySession}. */
