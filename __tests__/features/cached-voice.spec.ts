@@ -141,7 +141,9 @@ describe('cachedVoice', () => {
   class Slow extends FakeTTS {
     readonly told: Subject<AudioChunk>[] = [];
     readonly spoken$ = new Subject<SpokenWord>();
-    override readonly words$ = this.spoken$.asObservable();
+    override get words$(): Observable<SpokenWord> {
+      return this.spoken$;
+    }
     override speak(): Observable<AudioChunk> {
       const chunk$ = new Subject<AudioChunk>();
       this.told.push(chunk$);
