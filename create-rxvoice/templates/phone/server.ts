@@ -37,11 +37,12 @@ calls.events$.subscribe((event) => {
     console.log(`refused: ${event.reason}`);
     return;
   }
-  if (!event.session) {
-    console.error('A subscriber of these events has thrown:', event.error);
+  const { session } = event;
+  if (!session) {
+    console.error('A subscriber of these events has thrown:', event);
     return;
   }
-  const { id, pipeline } = event.session;
+  const { id, pipeline } = session;
   console.log(event.type, id, 'error' in event ? event.error : '');
   // What fails while the call goes on, and what is tried again: the caller only hears silence.
   if (event.type === 'opened') {
