@@ -1,6 +1,6 @@
 /** What a page loads at first, as each bundler really splits an application with its ordinary settings. */
 import { createRequire } from 'node:module';
-import { basename, join } from 'node:path';
+import { basename, join, relative, resolve } from 'node:path';
 import { build as esbuild, transform } from 'esbuild';
 import { root } from './lib.mjs';
 
@@ -29,12 +29,13 @@ async function ofRollup(output, minified) {
     .flatMap((chunk) => Object.entries(chunk.modules))
     .filter(([, { renderedLength }]) => renderedLength > 0)
     .map(([module]) => module);
-  return { modules, files: await Promise.all(first.map(({ code }) => minified(code))) };
+  const files = first.map(async ({ fileName: name, code }) => ({ name, code: await minified(code) }));
+  return { modules, files: await Promise.all(files) };
 }
 
 /**
  * Each bundler: from an application's entry and a folder, in which nothing is written, to the `modules` of which the first
- * page has code and the `files` that it loads, minified.
+ * page has code and the `files` that it loads, each with its name and its minified code, the entry first.
  */
 export const bundlers = {
   'esbuild --splitting': async (entry, folder) => {
@@ -52,13 +53,14 @@ export const bundlers = {
     const modules = first.flatMap((name) =>
       Object.keys(outputs[name].inputs).filter((input) => outputs[name].inputs[input].bytesInOutput > 0),
     );
-    return { modules, files: first.map((name) => code.get(name)) };
+    const nameOf = (path) => relative(join(folder, 'esbuild'), resolve(path));
+    return { modules, files: first.map((path) => ({ name: nameOf(path), code: code.get(path) })) };
   },
   Rollup: async (entry, folder) => {
     const { rollup } = require('rollup');
-    const resolve = require('@rollup/plugin-node-resolve').default;
+    const nodeResolve = require('@rollup/plugin-node-resolve').default;
     const commonjs = require('@rollup/plugin-commonjs');
-    const bundle = await rollup({ input: entry, plugins: [resolve({ browser: true }), commonjs()], onwarn() {} });
+    const bundle = await rollup({ input: entry, plugins: [nodeResolve({ browser: true }), commonjs()], onwarn() {} });
     const { output } = await bundle.generate({ format: 'esm', dir: join(folder, 'rollup') });
     // Rollup leaves that to a plugin.
     const minified = async (code) =>
@@ -95,7 +97,7 @@ export const bundlers = {
         return compiler.close(() =>
           done({
             modules: all.map((module) => module.resource ?? ''),
-            files: names.map((name) => files.get(join(folder, 'webpack', name))),
+            files: names.map((name) => ({ name, code: files.get(join(folder, 'webpack', name)) })),
           }),
         );
       });

@@ -133,7 +133,7 @@ writeFileSync(
 const asked = process.argv.includes('--limited') ? [] : Object.entries(bundlers);
 for (const [name, firstLoad] of asked) {
   const { files } = await firstLoad(page, folder);
-  const bytes = files.reduce((sum, code) => sum + gzipSync(code, { level: 9 }).length, 0);
+  const bytes = files.reduce((sum, { code }) => sum + gzipSync(code, { level: 9 }).length, 0);
   add(
     'P19',
     `the combination with RxJS by ${name}, in ${files.length} file${files.length > 1 ? 's' : ''}`,
