@@ -3,6 +3,8 @@
  *
  * The examples of docs/frameworks.md, as printed there: each framework's own checker accepts them with the package's
  * types, its production build takes them, and the page shows what is said and lets go of everything when it is left.
+ *
+ * And where a template reads a pipeline's stream anew at each rendering, in Angular and React, it shows the latest value.
  */
 import { strict as assert } from 'node:assert';
 import { createReadStream, existsSync, readFileSync } from 'node:fs';
@@ -54,6 +56,19 @@ const viteProject = (plugin, names, files) =>
     ...files,
   });
 
+/** A pipeline that opens nothing, and what makes it tell of an error and of a change of its history. */
+const broken = `import { Pipeline } from 'rxvoice';
+  import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
+  const silent = () =>
+    new Pipeline({ providers: [new FakeInput(), new FakeSTT(), new FakeLLM(), new FakeTTS(), new FakeOutput()] });
+  const fail = (pipeline: Pipeline) => {
+    pipeline.once('input.muted', () => {
+      throw new Error('it broke');
+    });
+    pipeline.mute();
+    pipeline.history.import([{ id: '', role: 'user', text: 'Hello' }]);
+  };`;
+
 /** The builder behind `ng build`: its compiler checks code and templates. */
 const architect = node(join(tools, '@angular-devkit/architect/bin/cli.js'), 'app:build');
 const angularPackages = ['core', 'common', 'compiler', 'platform-browser', 'build'].map((name) => `@angular/${name}`);
@@ -83,13 +98,28 @@ const angularProject = (provider, options) =>
       files: ['main.ts'],
     }),
     'index.html': html('<app-root></app-root>'),
-    'main.ts': `import { Component, signal${provider && `, ${provider}`} } from '@angular/core';
+    'main.ts': `import { AsyncPipe } from '@angular/common';
+      import { Component, signal${provider && `, ${provider}`} } from '@angular/core';
       import { bootstrapApplication } from '@angular/platform-browser';
       import { Talk } from './talk';
+      ${broken}
+      @Component({
+        selector: 'app-broken',
+        imports: [AsyncPipe],
+        template: '<button (click)="fail()">Break</button> <button (click)="again = again + 1">Again {{ again }}</button> \
+          <p role="log">{{ (pipeline.errors$ | async)?.message }}, {{ (pipeline.history.changes$ | async)?.type }}</p>',
+      })
+      class Broken {
+        pipeline = silent();
+        again = 0;
+        fail() {
+          fail(this.pipeline);
+        }
+      }
       @Component({
         selector: 'app-root',
-        imports: [Talk],
-        template: '<button (click)="open.set(false)">Leave</button> @if (open()) { <app-talk /> }',
+        imports: [Broken, Talk],
+        template: '<button (click)="open.set(false)">Leave</button> @if (open()) { <app-talk /> } <app-broken />',
       })
       class App {
         open = signal(true);
@@ -232,8 +262,8 @@ function watch() {
   ];
 }
 
-/** Somebody talks to the page, and leaves. Returns how often Angular looked for changes. */
-async function converse(url) {
+/** Does something with the page, which must not complain meanwhile. */
+async function visit(url, use) {
   const browser = await chromium.launch({
     executablePath,
     args: [
@@ -252,32 +282,55 @@ async function converse(url) {
     });
     await page.addInitScript(watch);
     await page.goto(url);
-    const status = page.getByRole('status');
-    assert.equal(await status.textContent(), 'idle');
-    await page.getByRole('button', { name: 'Talk' }).click();
-    for (const text of ['user: say yes', 'agent: yes']) {
-      const said = page.getByText(text, { exact: true });
-      await said.waitFor().catch(async () => {
-        assert.fail(`no "${text}" in:\n${await page.locator('body').innerText()}\n${failures.join('\n')}`);
-      });
-    }
-    await status.filter({ hasText: 'listening' }).waitFor();
-    const open = await page.evaluate(() => globalThis.stillOpen());
-    for (const what of ['microphone', 'sound', /\/listen\?/, /\/speak\?/])
-      assert(
-        open.some((each) => each.match(what)),
-        `${what} is not among ${open}`,
-      );
-    const checks = await page.evaluate(() => globalThis.checks ?? 0);
-    await page.getByRole('button', { name: 'Leave' }).click();
-    await status.waitFor({ state: 'detached' });
-    await page
-      .waitForFunction(() => globalThis.stillOpen().length === 0)
-      .catch(async () => assert.fail(`left, and open: ${await page.evaluate(() => globalThis.stillOpen())}`));
+    const result = await use(page, failures);
     assert.deepEqual(failures, []);
-    return checks;
+    return result;
   } finally {
     await browser.close();
+  }
+}
+
+/** Somebody talks to the page, and leaves. Returns how often Angular looked for changes. */
+async function converse(page, failures) {
+  const status = page.getByRole('status');
+  assert.equal(await status.textContent(), 'idle');
+  await page.getByRole('button', { name: 'Talk' }).click();
+  for (const text of ['user: say yes', 'agent: yes']) {
+    const said = page.getByText(text, { exact: true });
+    await said.waitFor().catch(async () => {
+      assert.fail(`no "${text}" in:\n${await page.locator('body').innerText()}\n${failures.join('\n')}`);
+    });
+  }
+  await status.filter({ hasText: 'listening' }).waitFor();
+  const open = await page.evaluate(() => globalThis.stillOpen());
+  for (const what of ['microphone', 'sound', /\/listen\?/, /\/speak\?/])
+    assert(
+      open.some((each) => each.match(what)),
+      `${what} is not among ${open}`,
+    );
+  const checks = await page.evaluate(() => globalThis.checks ?? 0);
+  await page.getByRole('button', { name: 'Leave' }).click();
+  await status.waitFor({ state: 'detached' });
+  await page
+    .waitForFunction(() => globalThis.stillOpen().length === 0)
+    .catch(async () => assert.fail(`left, and open: ${await page.evaluate(() => globalThis.stillOpen())}`));
+  return checks;
+}
+
+/** A pipeline of the page tells of an error and of a change of its history; the page goes on showing both. */
+async function breaks(page) {
+  const shown = 'a callback for input.muted threw: it broke, added';
+  const log = page.getByRole('log');
+  await page.getByRole('button', { name: 'Break' }).click();
+  await log
+    .filter({ hasText: shown })
+    .waitFor()
+    .catch(async () => assert.fail(`it shows "${await log.textContent()}"`));
+  for (const again of ['Again 0', 'Again 1', 'Again 2']) {
+    const button = page.getByRole('button', { name: again });
+    await button.waitFor();
+    assert.equal(await log.textContent(), shown);
+    await button.click();
   }
 }
 
@@ -289,11 +342,44 @@ describe('docs/frameworks.md', { concurrency: 2 }, () => {
         test(title, async () => assert.doesNotMatch(await succeeds(command, folder), /\bwarn(ing)?\b/i));
       }
       test('the page shows what is said, and closes everything when it is left', { skip: without }, async () => {
-        const checks = await converse(await serve(join(folder, output)));
+        const checks = await visit(await serve(join(folder, output)), converse);
         // Hundreds, if it were once for each frame of sound.
         assert(checks < 50, `${checks} times, Angular looked for changes`);
       });
     });
+  }
+});
+
+describe('a template that reads the streams of a pipeline at each rendering', { concurrency: 1 }, () => {
+  const react = project('react-streams', ['react', 'react-dom'], {
+    'index.html': html('<div id="app"></div><script type="module" src="/main.tsx"></script>'),
+    // The packages are links: there would be one React beside the library, and another beside the page.
+    'vite.config.js': `export default { resolve: { dedupe: ['react', 'react-dom'] }, logLevel: 'warn' };`,
+    'main.tsx': `import { StrictMode, useState } from 'react';
+      import { createRoot } from 'react-dom/client';
+      import { useObservable } from 'rxvoice/react';
+      ${broken}
+      function Broken() {
+        const [pipeline] = useState(silent);
+        const [again, setAgain] = useState(0);
+        const error = useObservable(pipeline.errors$);
+        const change = useObservable(pipeline.history.changes$);
+        return <>
+          <button onClick={() => fail(pipeline)}>Break</button>
+          <button onClick={() => setAgain(again + 1)}>Again {again}</button>
+          <p role="log">{error?.message}, {change?.type}</p>
+        </>;
+      }
+      createRoot(document.getElementById('app')!).render(<StrictMode><Broken /></StrictMode>);`,
+  });
+  test('Vite builds the page of React', async () => void (await succeeds(viteBuild, react)));
+
+  for (const [name, folder] of [
+    ['React, by useObservable()', join(react, 'dist')],
+    ['Angular, by its async pipe', join(consumer, 'angular/dist/browser')],
+    ['Angular with zone.js, by its async pipe', join(consumer, 'angular-with-zone-js/dist/browser')],
+  ]) {
+    test(`${name}, shows the latest value`, { skip: without }, async () => visit(await serve(folder), breaks));
   }
 });
 
