@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { capture } from '../../scripts/lib.mjs';
+import { capture, root } from '../../scripts/lib.mjs';
 import { consumer, tarball } from './consumer.mjs';
 
 const [{ files, unpackedSize }] = JSON.parse(capture(['npm', 'pack', tarball, '--dry-run', '--json']));
@@ -25,6 +25,13 @@ test('its package.json names nothing that only the repository has', () => {
   assert.deepEqual([scripts, devDependencies], [undefined, undefined]);
   assert.doesNotMatch(JSON.stringify(manifest), /rxvoice-source|\.\/lib\//);
   assert.equal(manifest.sideEffects, false);
+});
+
+test('it promises nothing for React Native, which the notes on runtimes exclude', () => {
+  assert.doesNotMatch(installed('package.json'), /react-native/);
+  const runtimes = readFileSync(join(root, 'docs/runtimes.md'), 'utf8');
+  assert.match(runtimes, /^\| \[React Native\]\(#react-native\) +\| no /m);
+  assert.match(runtimes, /^## React Native\n\nNot supported\./m);
 });
 
 test('the comments are in the declarations, once, and not in the code', () => {

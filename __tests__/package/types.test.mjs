@@ -1,6 +1,6 @@
 /** Slow: TypeScript runs for each compiler and each project. */
 import { strict as assert } from 'node:assert';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { node, root, run } from '../../scripts/lib.mjs';
@@ -65,6 +65,9 @@ describe("a user's strict program compiles", { concurrency: 2 }, () => {
   }
 });
 
-test('the oldest TypeScript is what package.json asks for', () => {
-  assert.equal(manifest.peerDependencies.typescript, `>=${Object.keys(compilers)[0].replace('TypeScript ', '')}.0`);
+test('the oldest TypeScript is what package.json, README and the notes on runtimes ask for', () => {
+  const oldest = Object.keys(compilers)[0];
+  assert.equal(manifest.peerDependencies.typescript, `>=${oldest.replace('TypeScript ', '')}.0`);
+  for (const page of ['README.md', 'docs/runtimes.md'])
+    assert(readFileSync(join(root, page), 'utf8').includes(`${oldest} or newer`), page);
 });
