@@ -5,6 +5,7 @@ import * as audio from 'rxvoice/audio';
 import * as library from 'rxvoice';
 import * as operators from 'rxvoice/operators';
 import * as author from 'rxvoice/provider';
+import * as remote from 'rxvoice/remote';
 import * as testing from 'rxvoice/testing';
 import { everyProvider, streamsOf } from './support/every-provider.ts';
 
@@ -22,6 +23,7 @@ function newPipeline(): library.Pipeline {
 /** What is no provider, or is made by a function. */
 const others: Readonly<Record<string, () => object>> = {
   Pipeline: newPipeline,
+  RemotePipeline: () => new remote.RemotePipeline({ url: 'ws://127.0.0.1:9' }),
   History: () => new library.History(),
   Capture: () => new author.Capture(),
   Playout: () => new author.Playout(sink),
@@ -63,7 +65,7 @@ describe('a stream is one and the same at each reading', () => {
   }
 
   it('which every class with such a getter is tried for', () => {
-    const classes = Object.values({ ...exported, ...author }).filter((value) => gettersOf(value).length > 0);
+    const classes = Object.values({ ...exported, ...author, ...remote }).filter((value) => gettersOf(value).length > 0);
     // An abstract class is tried with its subclasses.
     const isTried = (value: unknown): boolean =>
       typeof value === 'function' && owners.some(([, owner]) => owner instanceof value);
