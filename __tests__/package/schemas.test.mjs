@@ -7,6 +7,8 @@ import { toStandardJsonSchema } from '@valibot/to-json-schema';
 import { type } from 'arktype';
 import * as v from 'valibot';
 import { z } from 'zod';
+import * as mini from 'zod/mini';
+import { z as zod3 } from 'zod/v3';
 import { consumer } from './consumer.mjs';
 
 const resolve = createRequire(join(consumer, 'package.json'));
@@ -23,15 +25,17 @@ const schemas = {
   ArkType: type({ city: 'string', guests: 'number = 2' }),
 };
 
+const bookingOfMini = mini.object({ city: mini.string(), guests: mini._default(mini.number(), 2) });
+
 /** A pipeline whose model calls the tool once. */
-function booking(schema, seen, args) {
+function booking(schema, seen, args, parameters) {
   const done = { type: 'done', finishReason: 'stop' };
   const call = { type: 'tool-call', id: 'call-1', name: 'book', args, argsText: JSON.stringify(args) };
   const answer = (messages) =>
     messages.at(-1).role === 'tool' ? [{ type: 'token', text: 'Yes.' }, done] : [call, done];
   const llm = new FakeLLM({ answer, firstTokenMs: 0, tokenMs: 0 });
   const voice = new FakeTTS({ latencyMs: 0, msPerCharacter: 1 });
-  const tool = { name: 'book', schema, execute: (booked) => seen.push(booked) };
+  const tool = { name: 'book', schema, ...(parameters && { parameters }), execute: (booked) => seen.push(booked) };
   const providers = [new FakeInput(), new FakeSTT(), llm, voice, new FakeOutput()];
   return { llm, pipeline: new Pipeline({ providers, tools: [tool] }) };
 }
@@ -62,9 +66,22 @@ for (const [library, schema] of Object.entries(schemas)) {
   });
 }
 
+test('a tool with a schema of Zod mini tells the model the arguments that it is given beside it', async () => {
+  const seen = [];
+  const parameters = z.toJSONSchema(bookingOfMini, { io: 'input' });
+  const { pipeline, llm } = booking(bookingOfMini, seen, { city: 'Rome' }, parameters);
+  await pipeline.start();
+  await pipeline.send('A table, please.').done;
+  assert.deepEqual(llm.requests[0].options.tools[0].parameters, parameters);
+  assert.deepEqual(seen, [{ city: 'Rome', guests: 2 }]);
+  await pipeline.dispose();
+});
+
 const write = "write what the model may pass as parameters: { type: 'object', properties: { … } }";
 const refused = {
   'Valibot alone': [v.object({ city: v.string() }), /valibot cannot turn the schema into JSON Schema/],
+  'Zod mini alone': [bookingOfMini, /zod cannot turn the schema into JSON Schema: this version does not tell it/],
+  'Zod 3': [zod3.object({ city: zod3.string() }), /zod cannot turn the schema into JSON Schema: this version does not/],
   'Zod with a date': [z.object({ on: z.date() }), /zod cannot turn the schema into JSON Schema: Date/],
   'Zod that is no object': [z.string(), /takes "string", but models pass an object/],
 };

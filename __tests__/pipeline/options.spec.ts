@@ -3,11 +3,12 @@
  * sentence that says what to write, before anybody wonders why the agent does not do as it was told.
  */
 import { inspect } from 'node:util';
-import { AlphaAgent, History, Pipeline, type EndOfTurn, type PipelineOptions } from 'rxvoice';
+import { AlphaAgent, History, Pipeline, type EndOfTurn, type PipelineOptions, type Tool } from 'rxvoice';
 import * as library from 'rxvoice';
 import { scorer, silence } from 'rxvoice/endpointing';
 import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
 import { energyVad } from 'rxvoice/vad';
+import { z } from 'zod';
 import { VoiceError } from '../../lib/core/errors.ts';
 import { assertOptions } from '../../lib/pipeline/option-rules.ts';
 import { everyProvider } from './support/every-provider.ts';
@@ -230,6 +231,20 @@ describe('an option', () => {
   ])('that is a bound of %s is refused as well', async (_, endpointing, sentence) => {
     const pipeline = new Pipeline({ providers: everyone(), endpointing });
     expect(await refusal(() => pipeline.start())).toBe(`Pipeline: ${sentence}`);
+    await pipeline.dispose();
+  });
+
+  it('is no JSON Schema that a library made, which is a Standard Schema too', async () => {
+    for (const made of [z.toJSONSchema(z.object({ city: z.string() })), z.toJSONSchema(z.object({}))]) {
+      expect('~standard' in made).toBe(true);
+      const tools: Tool[] = [{ name: 'weather', parameters: made, execute: () => 'dry' }];
+      const pipeline = new Pipeline({ providers: everyone(), tools });
+      await pipeline.initialize();
+      await pipeline.dispose();
+    }
+    const tools = [{ name: 'weather', parameters: z.object({ city: z.string() }), execute: () => 'dry' }];
+    const pipeline = new Pipeline({ providers: everyone(), tools: tools as unknown as Tool[] });
+    expect(await refusal(() => pipeline.start())).toContain('name that key schema');
     await pipeline.dispose();
   });
 

@@ -288,7 +288,10 @@ function toolsProblem({ tools = [] }: Pick<PipelineOptions, 'tools'>): string | 
 
 /** Why a model cannot be told about a tool's arguments: it would assume there are none. */
 function parametersProblem(tool: Tool): string | undefined {
-  if (tool.parameters && '~standard' in tool.parameters) {
+  const { parameters = {} } = tool;
+  // What z.toJSONSchema() makes is both.
+  const isJsonSchema = '$schema' in parameters || 'properties' in parameters;
+  if ('~standard' in parameters && !isJsonSchema) {
     return `the tool ${tool.name} has a Standard Schema as its parameters, which are JSON Schema: name that key schema`;
   }
   const write = "write what the model may pass as parameters: { type: 'object', properties: { … } }";
