@@ -15,8 +15,8 @@ import { incremental, type IncrementalStage } from '../stream/incremental.ts';
  * analysed.
  *
  * ```text
- * source     -s-s-B-B-B-s-s-|     s: a voice, B: a tone
- * beeps()    -----------b---|     b: { frequency: 1000, startMs: 80, endMs: 280 }
+ * source     -s-s-B-B-B-s-s-|    100 ms each; s: silence, B: a tone of 1000 Hz
+ * beeps()    -----------b---|    b: from 200 to 500 ms, of 1000 Hz
  * ```
  *
  * Completes and errors with the source.

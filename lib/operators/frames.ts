@@ -20,8 +20,8 @@ export interface FramesOptions {
  * source's bytes. An error of the source passes at once and drops the rest.
  *
  * ```text
- * source                -a-----b-----c-|          30 ms each
- * frames({ ms: 20 })    -d-----(ef)--g-(h|)       20 ms each, h: 10 ms
+ * source      -a-----b-----c-|       a, b, c: 30 ms each
+ * frames()    -d-----(ef)--g-(h|)    d, e, f, g: 20 ms each, h: 10 ms
  * ```
  *
  * @example

@@ -12,8 +12,11 @@ import { SentenceSplitter, type SentenceOptions } from '../text/sentence-splitte
  * error of the source passes at once and drops the rest, which nobody heard.
  *
  * ```text
- * source         -a-b-c-d-e-|         a: "I do thi", b: "nk so, ", c: "yes. But Dr", d: ". Who may know ", e: "better."
- * sentences()    -----f-----(g|)      f: "I do think so, ", g: "yes. But Dr. Who may know better."
+ * source         -a-b-c-d-e-|       a: "I do thi", b: "nk so, "
+ *                                   c: "yes. But Dr", d: ". Who may know "
+ *                                   e: "better."
+ * sentences()    -----f-----(g|)    f: "I do think so, "
+ *                                   g: "yes. But Dr. Who may know better."
  * ```
  *
  * @example

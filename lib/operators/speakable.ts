@@ -20,8 +20,9 @@ const usual: readonly TextTransform[] = [markdown()];
  * @param context - What the transforms may want to know.
  *
  * ```text
- * source         -a-b-c-|         a: "Use **R", b: "xJS**, see [the", c: " docs](https://rxjs.dev). "
- * speakable()    -d---e-|         d: says "Use R", e: says "xJS, see the docs. "
+ * source         -a-b-c-|    a: "Use **R", b: "xJS**, see [the"
+ *                            c: " docs](https://rxjs.dev). "
+ * speakable()    -d---e-|    d: "Use R", e: "xJS, see the docs. "
  * ```
  *
  * @example

@@ -11,8 +11,9 @@ import { stretches } from '../stream/stretches.ts';
  * An error of the source passes at once and drops the rest.
  *
  * ```text
- * source         -a-b-c-|         16 kHz
- * transcode(to)  -d-e-f-(g|)      8 kHz; g is what the resampler's filter still held
+ * source         -a-b-c-|       a, b, c: 16 kHz
+ * transcode()    -d-e-f-(g|)    d, e, f: 8 kHz
+ *                               g: what the resampler still held
  * ```
  *
  * @example

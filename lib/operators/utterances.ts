@@ -20,8 +20,10 @@ export interface Utterance {
  * drops them.
  *
  * ```text
- * source          -i-f-j-c--c-d-|        i, j: interim; f: "book a", final; c, d: complete, c again
- * utterances()    -------u----v-|        u: "book a flight", v: "please"
+ * source          -i-f-j-c--c-d-|    i, j: interim; f: "book a", final
+ *                                    c: "flight", complete, comes twice
+ *                                    d: "please", complete
+ * utterances()    -------u----v-|    u: "book a flight", v: "please"
  * ```
  *
  * @example

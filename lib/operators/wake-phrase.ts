@@ -42,9 +42,11 @@ export interface WakePhraseOptions {
  * `wake$` passes at once.
  *
  * ```text
- * results        -i-a---i-b-i-c-----------d-|     a: "so what"; b: "hey Nova, what time is it"; c: "and in Rome"; d: "oh"
- * sleep          -------------------s--------
- * wakePhrase()   ---x-----y-i-c-----------x-|     x: ""; y: "what time is it"
+ * source          -i-a---i-b-i-c-----d-|    i: interim; a: "so what"
+ *                                           b: "hey Nova, what time is it"
+ *                                           c: "and in Rome", d: "oh"
+ * sleep           ----------------s-----
+ * wakePhrase()    ---x-----y-i-c-----x-|    x: "", y: "what time is it"
  * ```
  *
  * @param phrases - The phrase, or several spellings of it that the service may give. Throws a VoiceError of the code

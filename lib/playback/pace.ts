@@ -25,8 +25,8 @@ export interface PaceOptions {
  * the last chunk has sounded; an error of the source passes at once.
  *
  * ```text
- * source   (abc|)
- * pace()   a--b--c--|      a, b and c sound for 3 frames each
+ * source    (abc|)        a, b, c: 3 ms each
+ * pace()    a--b--c--|
  * ```
  *
  * @example

@@ -22,9 +22,9 @@ export interface BufferUntilOptions {
  * is held. When `ready$` completes, its last value stands.
  *
  * ```text
- * source                -a--b-c------d-|
- * ready                 t-f-----t-------        t: true, f: false
- * bufferUntil(ready)    -a------(bc)-d-|
+ * source           -a--b-c------d-|
+ * ready            t-f-----t-------    t: true, f: false
+ * bufferUntil()    -a------(bc)-d-|
  * ```
  *
  * @example

@@ -16,9 +16,9 @@ export interface HoldUntilOptions {
  * wait as well). A gate that completes without a value never opens: the result completes, empty, with the source.
  *
  * ```text
- * source             -a-b----------c--d-|
- * gate               -------g------------
- * holdUntil(gate)    -------(ab)---c--d-|
+ * source         -a-b----------c--d-|
+ * gate           -------g------------
+ * holdUntil()    -------(ab)---c--d-|
  * ```
  *
  * @example

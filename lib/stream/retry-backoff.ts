@@ -47,8 +47,9 @@ export interface RetryBackoffOptions extends BackoffOptions {
  * last error then passes unchanged, so that the caller can still see whether to ask again.
  *
  * ```text
- * source            -a-#              fails 3 ms after each subscription
- * retryBackoff()    -a------a------a-#     (3 quick failures)
+ * source            -a-#                  fails 3 ms after each subscription
+ * retryBackoff()    -a------a------a-#    waits 4 ms (initialMs: 4, factor: 1)
+ *                                         gives up after 3 quick failures
  * ```
  *
  * @example

@@ -30,8 +30,8 @@ export interface StallTimeoutOptions<T = unknown> {
  * whatever arrived meanwhile is delivered before the source counts as stalled. One timer serves any number of values.
  *
  * ```text
- * source                                       --a-b---------c-|
- * stallTimeout({ firstMs: 5, idleMs: 4 })      --a-b---#
+ * source            --a-b---------c-|
+ * stallTimeout()    --a-b---#            firstMs: 5, idleMs: 4
  * ```
  *
  * @example

@@ -1,8 +1,8 @@
 /** Sizes of a picture, in pixels: a frame is a character of the text. */
-const [frame, lane, nameWidth, top] = [11, 34, 8, 6];
+const [frame, lane, noteLine, nameWidth, top] = [11, 34, 15, 8, 6];
 
 /** One line of the text: whose it is, what stands at which frame, and what is said of it. */
-interface LaneText {
+export interface LaneText {
   readonly name: string;
   readonly marbles: string;
   readonly from: number;
@@ -26,9 +26,13 @@ export function drawMarbles(text: string): string | undefined {
   const notes = Math.max(...lanes.map(({ note }) => note.length)) * 6.6;
   const ends = names + frames * frame + 18;
   const width = Math.ceil(ends + (notes > 0 ? notes + 20 : 0));
-  const height = top * 2 + lanes.length * lane;
-  const drawn = lanes.map((each, index) => drawLane(each, names, ends, top + (index + 0.5) * lane));
-  return svgOf(width, height, text, drawn.join(''));
+  let y = top + lane / 2;
+  const drawn = lanes.map((each, index) => {
+    // A line that only goes on with a note stands close below it.
+    if (index > 0) y += each.marbles ? lane : noteLine;
+    return drawLane(each, names, ends, y);
+  });
+  return svgOf(width, y + lane / 2 + top, text, drawn.join(''));
 }
 
 function svgOf(width: number, height: number, text: string, inner: string): string {
@@ -38,7 +42,8 @@ function svgOf(width: number, height: number, text: string, inner: string): stri
   );
 }
 
-function lanesOf(text: string): LaneText[] | undefined {
+/** What a diagram says, line by line; `undefined` when the text is none. A line without marbles goes on with a note. */
+export function lanesOf(text: string): LaneText[] | undefined {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   const found = lines.map((line) => /^(\S+(?: \S+)*?)?\s+(\S*[-|]\S*)(?:\s{2,}(\S.*))?$/d.exec(line));
   const starts = found.flatMap((match) => match?.indices?.[2]?.[0] ?? []);

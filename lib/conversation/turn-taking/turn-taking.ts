@@ -121,9 +121,9 @@ export function takeTurn(
  * complete.
  *
  * ```text
- * signals    --i--p-----i--p--f------|
- *            turnTaking()
- * decisions  --w--S-----(Rw)S--C-----|
+ * signals         -i-p--i---p-f-|    i: "book", p: "book it", preflight
+ *                                    f: "book it", complete
+ * turnTaking()    -w-S--(Rw)S-C-|    w: words, S: speculate, R: retract, C: commit
  * ```
  *
  * Completes with its source, and passes on its errors.
