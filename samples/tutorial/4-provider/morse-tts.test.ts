@@ -45,7 +45,7 @@ it('is cold: nothing is asked for before somebody listens, and nothing after the
   });
 });
 
-it('survives a subscriber that throws, and tells of it', async () => {
+it('survives a subscriber that throws, and reports it', async () => {
   const tts = new MorseTTS();
   tts.audio$.subscribe(() => {
     throw new Error('mine');
