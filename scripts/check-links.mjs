@@ -1,6 +1,7 @@
 /**
- * Every relative link of the Markdown files and of `llms.txt` leads to a file, and every fragment to a heading in it;
- * `llms.txt` names every page of the docs, and every entry of the package.
+ * Every relative link of the Markdown files and of `llms.txt` leads to a file, and every fragment to a heading in it; files
+ * and commands of the repository that they name are there; `llms.txt` names every page of the docs, and every entry of
+ * the package.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -59,10 +60,24 @@ const llms = read('llms.txt');
 const missing = filesBelow('docs', '.md').filter((page) => page !== 'docs/README.md' && !llms.includes(`(${page})`));
 broken.push(...missing.map((page) => `llms.txt names no ${page}`));
 
-const { name, exports } = JSON.parse(read('package.json'));
+const { name, exports, scripts } = JSON.parse(read('package.json'));
 const entries = Object.keys(exports).filter((entry) => !/[*]|package\.json/.test(entry));
 const unnamed = entries.map((entry) => `\`${name}${entry.slice(1)}\``).filter((entry) => !llms.includes(`- ${entry}`));
 broken.push(...unnamed.map((entry) => `llms.txt does not list ${entry}`));
+
+// What is named without a link: a reader looks for it all the same. The changelog speaks of the past.
+const folders = '(?:lib|docs|samples|scripts|bench|__tests__|create-rxvoice)';
+for (const file of files.filter((each) => each !== 'CHANGELOG.md')) {
+  const text = read(file);
+  const paths = [...text.matchAll(new RegExp(`\`(${folders}/[\\w./-]+)\``, 'g'))].map(([, path]) => path);
+  const commands = [...text.matchAll(/npm run (?:-s )?([a-z][\w:-]*)/g)].map(([, command]) => command);
+  broken.push(
+    ...paths
+      .filter((path) => path !== 'docs/api' && !existsSync(join(root, path)))
+      .map((path) => `${file}: ${path} is not there`),
+  );
+  broken.push(...commands.filter((each) => !scripts[each] && each !== 'dev').map((each) => `${file}: npm run ${each}`));
+}
 
 if (broken.length > 0) {
   console.error(`Links that lead nowhere:\n${broken.join('\n')}`);

@@ -34,6 +34,17 @@ test('it promises nothing for React Native, which the notes on runtimes exclude'
   assert.match(runtimes, /^## React Native\n\nNot supported\./m);
 });
 
+test('its declarations cite no file that only the repository has', () => {
+  const declarations = paths.filter((path) => path.endsWith('.d.cts'));
+  const cited = declarations.flatMap((path) =>
+    [...installed(path).matchAll(/[\w./-]+\.(?:md|spec\.ts|mjs)\b/g)].map(([file]) => `${path}: ${file}`),
+  );
+  assert.deepEqual(
+    cited.filter((each) => !/README\.md$/.test(each)),
+    [],
+  );
+});
+
 test('the comments are in the declarations, once, and not in the code', () => {
   const documented = paths.filter((path) => /\/\*\* /.test(installed(path)) && path.startsWith('dist/'));
   assert(

@@ -295,8 +295,9 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     return `${this.authType === 'bearer' ? 'Bearer' : 'Token'} ${key}`;
   }
 
-  /** @throws VoiceError `configuration` when a credential would cross the network unencrypted (docs/faults.md, F48). */
+  /** @throws VoiceError `configuration` when a credential would cross the network unencrypted. */
   protected assertSecure(url: URL): void {
+    // docs/faults.md, F48.
     if (this.isProxyMode || !this.directCredential || this.config.allowInsecure) return;
     if (!/^(http|ws):$/.test(url.protocol) || isLoopback(url.hostname)) return;
     throw this.error(

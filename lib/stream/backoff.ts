@@ -6,7 +6,8 @@ export const online$: Observable<unknown> = defer(() =>
   'addEventListener' in globalThis ? fromEvent(globalThis as unknown as EventTarget, 'online') : EMPTY,
 );
 
-/** When to try again, and when to stop trying (docs/faults.md, F1, F4, F5, F18). */
+// docs/faults.md, F1, F4, F5, F18.
+/** When to try again, and when to stop trying. */
 export interface BackoffOptions {
   /** Longest wait before the first retry, in milliseconds. Default: 250. */
   readonly initialMs?: number;

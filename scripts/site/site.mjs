@@ -24,7 +24,7 @@ const pages = [
   ...contents.map(([, path]) => `docs/${path}`),
   ...filesBelow('docs', '.md').filter((path) => path !== 'docs/README.md'),
   ...filesBelow('samples', 'README.md'),
-  ...['CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'],
+  ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'],
 ];
 const groupOf = (path) =>
   path.startsWith('docs/providers/')
