@@ -1,5 +1,6 @@
 /** Slow: builds the whole site first, from every page and every docstring. */
 import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { extname, join } from 'node:path';
@@ -93,13 +94,20 @@ describe('The site', () => {
     });
   }
 
-  it('begins with one title, and the whole in one picture, which is not cut', async () => {
-    await page.setViewportSize({ width: 1440, height: 800 });
+  it.each([1440, 1024, 390])('begins with one title, and the whole in one picture: not cut at %i', async (width) => {
+    await page.setViewportSize({ width, height: 800 });
     await page.goto(`${origin}/index.html`);
     expect(await page.locator('.col-content h1:visible').count()).toBe(1);
     const picture = page.locator('.col-content pre').first();
     expect(await picture.textContent()).toContain('microphone');
     expect(await picture.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBeLessThanOrEqual(0);
+  });
+
+  it('has a page where a guide leads to one, and no file of Markdown', async () => {
+    await page.goto(`${origin}/index.html`);
+    await page.click('.col-content a:text-is("README")');
+    await page.getByRole('heading', { name: 'Providers' }).first().waitFor();
+    expect(readdirSync(join(root, folder, 'media')).filter((name) => name.endsWith('.md'))).toEqual([]);
   });
 
   it('is searched in the page itself', async () => {
@@ -109,17 +117,40 @@ describe('The site', () => {
     await page.waitForSelector('#tsd-search-results a:has-text("Turn-taking")');
     await page.fill('#tsd-search-input', 'retryBackoff');
     await page.waitForSelector('#tsd-search-results a:has-text("retryBackoff")');
+    // What is found is named as it is imported.
+    await page.fill('#tsd-search-input', 'DeepgramTTS');
+    await page.waitForSelector('#tsd-search-results a:has-text("rxvoice/deepgram.DeepgramTTS")');
   });
 
-  it('has the marbles of guides and operators drawn', async () => {
-    for (const path of [
-      'documents/Operators.html',
-      'documents/Preflight.html',
-      'functions/rxvoice_operators.sentences.html',
-    ]) {
-      await page.goto(`${origin}/${path}`);
-      expect(await page.locator('.marbles .marble, .marbles .word').count()).toBeGreaterThan(4);
+  it('has a picture for each operator, and for each rule of turn-taking', async () => {
+    const table = readFileSync(join(root, 'docs/operators.md'), 'utf8');
+    const operators = [...table.matchAll(/^\| `(\w+)\(/gm)].map(([, name = '']) => name);
+    expect(operators.length).toBeGreaterThan(12);
+    await page.goto(`${origin}/documents/Operators.html`);
+    const named = await page.locator('.marbles .name').allTextContents();
+    expect(operators.filter((name) => !named.includes(`${name}()`))).toEqual([]);
+    for (const name of operators) {
+      const entry = name === 'turnTaking' || name === 'bargeIn' ? 'rxvoice' : 'rxvoice_operators';
+      const html = await readFile(join(root, folder, `functions/${entry}.${name}.html`), 'utf8');
+      expect([name, html.split('<svg class="marbles"').length - 1]).toEqual([name, 1]);
     }
+    for (const [path, guide] of [
+      ['documents/Turn-taking_and_barge-in.html', 'docs/turn-taking.md'],
+      ['documents/Preflight.html', 'docs/preflight.md'],
+    ] as const) {
+      const played = readFileSync(join(root, guide), 'utf8').split('<!-- diagram: ').length - 1;
+      expect(played).toBeGreaterThan(1);
+      await page.goto(`${origin}/${path}`);
+      expect(await page.locator('.marbles:has-text("0 s")').count()).toBe(played);
+    }
+  });
+
+  it.each([1440, 1024])('shows all of each picture of the operators at %i', async (width) => {
+    await page.setViewportSize({ width, height: 800 });
+    await page.goto(`${origin}/documents/Operators.html`);
+    const pictures = page.locator('.marble-pictures');
+    const hidden = await pictures.evaluateAll((all) => all.map((each) => each.scrollWidth - each.clientWidth));
+    expect(hidden.filter((pixels) => pixels > 0)).toEqual([]);
   });
 
   it('plays the scene in the playground, without a server of its own', async () => {

@@ -194,9 +194,10 @@ function play(picture: Picture): void {
   const scheduler = new TestScheduler((actual, expected) => expect(actual).toEqual(expected));
   scheduler.run((helpers) => {
     const [result$, letters] = plays[picture.name]?.(picture, helpers, scheduler) ?? [helpers.cold('')];
-    // A cross stands for any error.
-    const played$ = result$.pipe(catchError(() => throwError(() => 'error')));
-    helpers.expectObservable(played$).toBe(picture.lanes[`${picture.name}()`] ?? '', letters);
+    // It stands for any error.
+    const cross = new Error('#');
+    const played$ = result$.pipe(catchError(() => throwError(() => cross)));
+    helpers.expectObservable(played$).toBe(picture.lanes[`${picture.name}()`] ?? '', letters, cross);
   });
 }
 

@@ -38,6 +38,8 @@ export function drawMarbles(text: string): string | undefined {
 function svgOf(width: number, height: number, text: string, inner: string): string {
   return (
     `<svg class="marbles" role="img" aria-label="${escape(text)}" width="${width}" height="${height}" ` +
+    // A little smaller where it would not fit; beyond that, the page scrolls it.
+    `style="width:100%;max-width:${width}px;min-width:${Math.round(width * 0.8)}px" ` +
     `viewBox="0 0 ${width} ${height}">${inner}</svg>`
   );
 }

@@ -81,7 +81,7 @@ app.converter.on(Converter.EVENT_CREATE_DOCUMENT, (_, document) => {
 });
 app.converter.on(Converter.EVENT_RESOLVE_END, ({ project }) => {
   for (const entry of project.getChildrenByKind(ReflectionKind.Module)) {
-    entry.name = entry.name === 'index' ? 'rxvoice' : `rxvoice/${entry.name.replace(/\/index$/, '')}`;
+    entry.name = entry.name === 'index' ? 'rxvoice' : `rxvoice/${entry.name.replace(/^vendors\/|\/index$/g, '')}`;
   }
 });
 app.renderer.on(PageEvent.END, (page) => {
