@@ -116,9 +116,9 @@ export function takeSign(
  * Turns signs of the user into the stages of a barge-in: suspected, paused, then confirmed or resumed.
  *
  * ```text
- * signs        --s---2--se-------|    s, e: a voice starts, ends; 2: two words
- * bargeIn()    --S-P-C--S----R---|    S: suspected, P: paused, C: confirmed, R: resumed
- *                                     pauseAfterMs: 2, minWords: 2, resumeAfterMs: 4
+ * signs        --s----2--s-e-----|    s, e: a voice starts, ends; 2: two words
+ * bargeIn()    --S--P-C--S-----R-|    S: suspected, P: paused, C: confirmed, R: resumed
+ *                                     pauseAfterMs: 3, minWords: 2, resumeAfterMs: 4
  * ```
  *
  * One interruption at a time; after `confirmed` or `resumed` the next sign starts another. Completes with its source,
