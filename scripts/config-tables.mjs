@@ -3,7 +3,7 @@
  * ranges and defaults from the provider's rules, meanings from the TSDoc of its configuration type. Rows of keys that the
  * type inherits stay as the page has them, for they say what this service makes of a shared key; a default that
  * contradicts the rule is an error. Where there is no rule, type and range are those of the declaration and its TSDoc.
- * `--check` changes nothing, and fails where a page is not what it would be.
+ * `--check` changes nothing, and fails where a page is not what it would be. Each provider has a page.
  *
  * `npm run config-tables` writes, the step `tables` of `npm test` checks.
  */
@@ -211,9 +211,11 @@ function tableOf(text) {
 
 const problems = [];
 let tables = 0;
+const described = new Set();
 for (const page of filesBelow('docs/providers', '.md')) {
   const text = readFileSync(join(root, page), 'utf8');
   const [, name] = /^# (?:.+: )?(\w+)/.exec(text) ?? [];
+  described.add(name);
   const [provider, configuration] = [names.get(name), names.get(`${name}Config`)];
   const file = provider?.valueDeclaration?.getSourceFile().fileName;
   const files = file ? filesOf(file) : [];
@@ -247,6 +249,14 @@ for (const page of filesBelow('docs/providers', '.md')) {
   if (next === text) continue;
   if (isCheck) problems.push(`${page} is not what it would be: npm run config-tables`);
   else writeFileSync(join(root, page), next);
+}
+
+for (const [name, symbol] of names) {
+  const isProvider =
+    symbol.flags & ts.SymbolFlags.Class && checker.getDeclaredTypeOfSymbol(symbol).getProperty('roles');
+  if (isProvider && names.has(`${name}Config`) && !described.has(name)) {
+    problems.push(`${name} has no page in docs/providers`);
+  }
 }
 
 console.log(`${tables} tables`);
