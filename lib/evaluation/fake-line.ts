@@ -1,7 +1,8 @@
 import { asyncScheduler, firstValueFrom, type SchedulerLike, Subscription, takeUntil, tap, timer } from 'rxjs';
 import type { InputProvider, OutputProvider, STTProvider, TTSProvider } from '../core/roles.ts';
 import { fromAbort } from '../stream/bridge.ts';
-import { FakeInput, FakeOutput, FakeSTT, FakeTTS } from '../testing/fakes.ts';
+import { FakeInput } from '../testing/fake-input.ts';
+import { FakeOutput, FakeSTT, FakeTTS } from '../testing/fakes.ts';
 import { audioToText } from '../testing/text-audio.ts';
 import type { Phrase } from './manner.ts';
 import type { CallerLine } from './scenario.ts';

@@ -1,14 +1,10 @@
 import { Provider } from '../core/provider.ts';
 
-/** Needs no service and no device, so it is always ready. */
+/** Needs no service and no device: it works before `initialize()`, too. */
 export abstract class Ready extends Provider<object> {
   readonly type = 'rest';
 
   constructor() {
     super({});
-  }
-
-  override isReady(): boolean {
-    return true;
   }
 }

@@ -160,7 +160,11 @@ export class TextOutput extends TextVoice implements OutputProvider {
     });
   }
 
-  enqueue(): void {}
+  enqueue({ data }: AudioChunk): void {
+    this.#playback$.next({ type: 'started', positionMs: 0 });
+    this.#positionMs = data.byteLength / bytesPerMs;
+    this.#playback$.next({ type: 'finished', positionMs: this.#positionMs });
+  }
 
   flush(): Promise<void> {
     return Promise.resolve();

@@ -1,5 +1,4 @@
 import {
-  asyncScheduler,
   concat,
   concatMap,
   defer,
@@ -11,7 +10,6 @@ import {
   Observable,
   of,
   Subject,
-  type Subscriber,
   type Subscription,
   takeUntil,
   tap,
@@ -21,9 +19,7 @@ import {
 } from 'rxjs';
 import type { AudioChunk, AudioFormat, AudioMetadata } from '../audio/types.ts';
 import type { GenerateOptions, LLMEvent, Message } from '../core/messages.ts';
-import { Provider } from '../core/provider.ts';
 import type {
-  InputProvider,
   LLMProvider,
   ProviderRole,
   ProviderType,
@@ -36,66 +32,8 @@ import type {
 import { PacedOutput } from '../playback/paced-output.ts';
 import { Playout } from '../playback/playout.ts';
 import { merge } from '../stream/merge.ts';
+import { Fake, type FakeConfig } from './fake.ts';
 import { textAudioFormat, textToAudio } from './text-audio.ts';
-
-/** Configuration of every fake. */
-export interface FakeConfig {
-  /** The clock; a TestScheduler for virtual time. Default: RxJS's asyncScheduler. */
-  readonly scheduler?: SchedulerLike;
-}
-
-abstract class Fake<C extends FakeConfig = FakeConfig> extends Provider<C> {
-  override readonly type: ProviderType = 'rest';
-
-  protected get scheduler(): SchedulerLike {
-    return this.config.scheduler ?? asyncScheduler;
-  }
-
-  /** Ends what a subscriber gets when `dispose()` begins. */
-  protected endWithDispose(subscriber: Subscriber<unknown>): void {
-    subscriber.add(this.aborted$('was disposed of').subscribe({ error: subscriber.error.bind(subscriber) }));
-  }
-}
-
-/** An input whose audio the test pushes. */
-export class FakeInput extends Fake implements InputProvider {
-  override readonly name = 'FakeInput';
-  override readonly roles: readonly ProviderRole[] = ['input'];
-  readonly #audio$ = new Subject<AudioChunk>();
-
-  constructor(config: FakeConfig = {}) {
-    super(config);
-  }
-
-  get audio$(): Observable<AudioChunk> {
-    return this.handOut('audio$', this.#audio$);
-  }
-
-  /** Captures a chunk. */
-  push(chunk: AudioChunk): void {
-    this.#audio$.next(chunk);
-  }
-
-  start(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  stop(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  pause(): void {
-    return;
-  }
-
-  resume(): void {
-    return;
-  }
-
-  getMetadata(): AudioMetadata {
-    return textAudioFormat;
-  }
-}
 
 /** A speech-to-text service whose results the test provides. */
 export class FakeSTT extends Fake implements STTProvider {
@@ -373,25 +311,37 @@ export class FakeOutput extends PacedOutput<FakeOutputConfig> {
   protected override readonly playout: Playout;
   /** What was heard, in order. */
   readonly heard: AudioChunk[] = [];
-  readonly #recording: Subscription;
+  #recording: Subscription;
 
   constructor(config: FakeOutputConfig = {}) {
     super(config);
     this.playout = new Playout({ write: () => undefined, clear: () => undefined }, config);
-    this.#recording = this.playout.heard$.pipe(tap((chunk) => this.heard.push(chunk))).subscribe();
+    this.#recording = this.#record();
   }
 
   /** It plays right after construction: no initialization needed. */
-  protected override get initialized(): boolean {
-    return super.initialized || !this.#recording.closed;
+  protected override assertReady(method: string): void {
+    if (this.#recording.closed) super.assertReady(method);
+  }
+
+  protected override isAttached(): boolean {
+    return !this.#recording.closed;
   }
 
   /** Volumes that were set. The audio is unchanged, since its samples are its text. */
   readonly volumes: number[] = [];
 
+  protected override onInitialize(): void {
+    if (this.#recording.closed) this.#recording = this.#record();
+  }
+
   protected override onDispose(): void {
     this.playout.stop();
     this.#recording.unsubscribe();
+  }
+
+  #record(): Subscription {
+    return this.playout.heard$.pipe(tap((chunk) => this.heard.push(chunk))).subscribe();
   }
 
   override setVolume(volume: number): void {

@@ -12,6 +12,8 @@ export {
   type TTSContractOptions,
 } from './contracts/model-and-voice.ts';
 export { sttContract, type ContractUtterance, type STTContractOptions } from './contracts/stt-contract.ts';
+export type { FakeConfig } from './fake.ts';
+export { FakeInput } from './fake-input.ts';
 export * from './fakes.ts';
 export * from './record-replay.ts';
 export * from './text-audio.ts';
