@@ -9,8 +9,11 @@ import { letsGo } from './model-and-voice.ts';
 
 /** Options of {@link inputContract}. */
 export interface InputContractOptions<P extends InputProvider = InputProvider> extends ContractOptions<P> {
-  /** Makes the provider capture at least one chunk, as its device or its line would. */
-  readonly capture: (provider: P) => void | Promise<void>;
+  /**
+   * Makes the provider capture at least one chunk, as its device or its line would. Default: it captures by itself, as a
+   * microphone does; then the case that two of them never hear each other is left out, for they are in one room.
+   */
+  readonly capture?: (provider: P) => void | Promise<void>;
 }
 
 /**
@@ -20,9 +23,9 @@ export interface InputContractOptions<P extends InputProvider = InputProvider> e
  */
 export function inputContract<P extends InputProvider>(
   create: () => P,
-  options: InputContractOptions<P>,
+  options: InputContractOptions<P> = {},
 ): readonly ContractCase[] {
-  const { capture } = options;
+  const { capture = () => undefined } = options;
   const started$ = (input: P): Observable<never> =>
     defer(async () => {
       await input.start();
@@ -99,8 +102,19 @@ export function inputContract<P extends InputProvider>(
       recorded.close();
     }),
 
+    ...ofTwo(bench, options.capture),
+    ...ofDevice(bench),
+  ];
+}
+
+function ofTwo<P extends InputProvider>(
+  bench: Bench<P, AudioChunk>,
+  capture: InputContractOptions<P>['capture'],
+): ContractCase[] {
+  if (!capture) return [];
+  return [
     bench.with('start(): two of them never hear each other', async (input) => {
-      const other = create();
+      const other = bench.kit.create();
       try {
         await bench.inTime(other.initialize(), 'initialize()');
         await bench.inTime(other.start(), 'start()');
@@ -114,8 +128,6 @@ export function inputContract<P extends InputProvider>(
         await other.dispose();
       }
     }),
-
-    ...ofDevice(bench),
   ];
 }
 
@@ -215,7 +227,9 @@ export function outputContract(
 }
 
 function quiet(accepts: readonly AudioFormat[]): AudioChunk[] {
-  const format = accepts.find(({ encoding, containers }) => isPcmLike(encoding) && !containers);
+  const format = accepts.find(
+    ({ encoding, containers = ['raw'] }) => isPcmLike(encoding) && containers.includes('raw'),
+  );
   if (!format) fail('outputContract: it accepts no uncompressed audio: pass some as `audio`');
   const { encoding, sampleRates: [sampleRate = 16_000] = [], channels: [channels = 1] = [] } = format;
   const metadata = { encoding, sampleRate, channels };
