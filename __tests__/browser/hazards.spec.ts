@@ -178,6 +178,69 @@ describe('What can go wrong with audio in a page', () => {
       expect(result).toEqual({ codes: ['device', 'permission'], asked: 3 });
     }));
 
+  it('a conversation whose microphone is denied ends, listens to nobody and says why', () =>
+    within({ allowsMicrophone: false }, async (browser) => {
+      const page = await browser.open();
+      const result = await page.evaluate(async () => {
+        const { FakeLLM, FakeOutput, FakeSTT, FakeTTS } = fakes;
+        const others = [new FakeSTT(), new FakeLLM(), new FakeTTS(), new FakeOutput()];
+        const pipeline = new rxvoice.Pipeline({ providers: [new rxvoice.MicrophoneInput(), ...others] });
+        const states: string[] = [];
+        pipeline.on('agent.state', ({ state }) => states.push(state));
+        const permissions: string[] = [];
+        pipeline.on('input.permission', ({ permission }) => permissions.push(permission));
+        const code = await pipeline.start().then(
+          () => 'started',
+          (cause: unknown) => rxvoice.VoiceError.from(cause).code,
+        );
+        const { state, agentState } = pipeline;
+        await pipeline.dispose();
+        return { code, state, agentState, states, permission: permissions.at(-1) };
+      });
+      expect(result).toMatchObject({ code: 'permission', agentState: 'idle', permission: 'denied' });
+      expect(result.state).not.toBe('running');
+      expect(result.states.at(-1)).toBe('idle');
+    }));
+
+  it('a conversation whose microphone is taken away does not say that it listens, until it is back', () =>
+    within({}, async (browser) => {
+      const page = await browser.open();
+      const result = await page.evaluate(async () => {
+        const { mediaDevices } = navigator;
+        const open = mediaDevices.getUserMedia.bind(mediaDevices);
+        const tracks: MediaStreamTrack[] = [];
+        let isAbsent = false;
+        mediaDevices.getUserMedia = async (constraints) => {
+          if (isAbsent) throw new DOMException('gone', 'NotFoundError');
+          const stream = await open(constraints);
+          tracks.push(...stream.getAudioTracks());
+          return stream;
+        };
+        const { FakeLLM, FakeOutput, FakeSTT, FakeTTS } = fakes;
+        const others = [new FakeSTT(), new FakeLLM(), new FakeTTS(), new FakeOutput()];
+        const pipeline = new rxvoice.Pipeline({ providers: [new rxvoice.MicrophoneInput(), ...others] });
+        const states: string[] = [];
+        pipeline.on('agent.state', ({ state }) => states.push(state));
+        const becomes = (wanted: string): Promise<unknown> =>
+          rxjs.firstValueFrom(
+            pipeline.state$.pipe(rxjs.filter((event) => event.type === 'agent.state' && event.state === wanted)),
+          );
+        await pipeline.start();
+        isAbsent = true;
+        const gone = becomes('idle');
+        tracks[0]?.dispatchEvent(new Event('ended'));
+        await gone;
+        const meanwhile = [pipeline.state, pipeline.agentState];
+        const back = becomes('listening');
+        isAbsent = false;
+        await back;
+        await pipeline.dispose();
+        return { states, meanwhile };
+      });
+      expect(result.meanwhile).toEqual(['running', 'idle']);
+      expect(result.states.slice(0, 3)).toEqual(['listening', 'idle', 'listening']);
+    }));
+
   it('start() is stopped while the user is still being asked: rejected, and the late microphone is released', () =>
     within({}, async (browser) => {
       const page = await browser.open();
