@@ -10,18 +10,18 @@ const anyConfig = {
 const others: Readonly<Record<string, unknown>> = { Recording: new Uint8Array(2) };
 
 /** A provider of each class among a module's exports, by the class's name. */
-export function everyProvider(exported: object): (readonly [name: string, provider: object])[] {
+export function everyProvider(exported: object, config: object = {}): (readonly [name: string, provider: object])[] {
   return Object.entries(exported).flatMap(([name, value]) => {
-    const provider = providerOf(value);
+    const provider = providerOf(value, config);
     return provider ? [[name, provider] as const] : [];
   });
 }
 
 /** A provider of a class of the library; `undefined` for a base class, which has no name. */
-function providerOf(value: unknown): object | undefined {
+function providerOf(value: unknown, config: object): object | undefined {
   const isProvider = typeof value === 'function' && value.prototype instanceof Object && 'isReady' in value.prototype;
   if (!isProvider) return undefined;
-  const provider: unknown = Reflect.construct(value, [others[value.name] ?? anyConfig]);
+  const provider: unknown = Reflect.construct(value, [others[value.name] ?? { ...anyConfig, ...config }]);
   return typeof provider === 'object' && provider && 'name' in provider ? provider : undefined;
 }
 
