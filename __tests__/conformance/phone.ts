@@ -8,6 +8,7 @@ import { encodeWav } from '../../lib/audio/wav-header.ts';
 import type { AudioChunk, AudioMetadata } from '../../lib/audio/types.ts';
 import type { VoiceError } from '../../lib/core/errors.ts';
 import type { DomSocketEvent, DomSocketLike, NodeSocketLike } from '../../lib/providers/platform/platform-socket.ts';
+import { inputContract, outputContract } from '../../lib/testing/contracts/input-and-output.ts';
 import type { PhoneConfig, PhoneProvider } from '../../lib/providers/platform/phone-provider.ts';
 import { concatBytes } from '../../samples/sandbox/pcm.ts';
 import { decodeSamples, encodeText } from '../../samples/sandbox/modem.ts';
@@ -135,6 +136,34 @@ export function describePhone(subject: PhoneSubject): void {
   const expectBytes = (actual: Uint8Array, expected: Uint8Array): void => {
     expect(Buffer.compare(Buffer.from(actual), Buffer.from(expected))).toBe(0);
   };
+
+  /** A platform that echoes at once, and a call on it. */
+  class Call extends FakePhoneSocket {
+    override send(data: Frame): void {
+      super.send(data);
+      const answer = subject.echoOf?.(data);
+      if (answer !== undefined) queueMicrotask(() => this.say(answer));
+    }
+  }
+  const calls = new WeakMap<object, Call>();
+  const inCall = (): PhoneProvider<PhoneConfig> => {
+    const phone = create({});
+    const call = new Call();
+    phone.attach(call);
+    call.say(...begin);
+    calls.set(phone, call);
+    return phone;
+  };
+  const brief = { timeoutMs: 2_000, watchMs: 20 };
+
+  describe(`${name} as an input`, () => {
+    const capture = (phone: object): void => calls.get(phone)?.say(media(frame(7), 0));
+    for (const { name: rule, run } of inputContract(inCall, { ...brief, capture })) it(rule, run);
+  });
+
+  describe(`${name} as an output`, () => {
+    for (const { name: rule, run } of outputContract(inCall, brief)) it(rule, run);
+  });
 
   describe(`${name} as a phone`, () => {
     it('loses nothing of a call that comes before initialize() and start() (F37)', async () => {

@@ -90,6 +90,20 @@ it.each<[string, readonly ContractCase[]]>([
   for (const { run } of contract) await expect(run()).rejects.toThrow(problem);
 });
 
+describe('of a call, whose output has the same methods', () => {
+  class Call extends FakeInput {
+    override readonly roles = ['input', 'output'] as const;
+  }
+  it.each([
+    ['stop()', 'audio$: nothing comes after stop()'],
+    ['pause()', 'audio$: nothing comes between pause() and resume()'],
+  ])('%s must not silence the caller', async (method, name) => {
+    const contract = inputContract(() => new Call(), { ...quick, capture: (call) => call.push(frame) });
+    const found = contract.find((each) => each.name === name);
+    await expect(found?.run()).rejects.toThrow(`after ${method}, which is the output's, audio$ emits nothing`);
+  });
+});
+
 it('a case says what it waits for in vain before a test runner gives it up, after five seconds', async () => {
   using clock = globalClock();
   const stuck = (): FakeLLM => Object.assign(model(), { generate: () => NEVER });
