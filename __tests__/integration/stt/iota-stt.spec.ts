@@ -7,6 +7,7 @@ import { encodeWav } from '../../../lib/audio/wav-header.ts';
 import { VoiceError } from '../../../lib/core/errors.ts';
 import type { TranscriptionResult } from '../../../lib/core/roles.ts';
 import { IotaSTT, type IotaSTTConfig } from '../../../lib/providers/stt/iota-stt.ts';
+import { sttContract, type ContractUtterance } from '../../../lib/testing/contracts/stt-contract.ts';
 import { startSandbox, type Fault, type Sandbox } from '../../../samples/sandbox/index.ts';
 import { encodeText } from '../../../samples/sandbox/modem.ts';
 import { until } from '../../transport/http-fixture.ts';
@@ -66,6 +67,14 @@ describe('IotaSTT in the sandbox', () => {
       },
       (error: unknown) => VoiceError.from(error),
     );
+
+  const said = (text: string): ContractUtterance => ({ text, audio: frames(text, linear(16_000)) });
+  const contract = sttContract(() => new IotaSTT({ apiKey: 'sandbox-key', endpoint: sandbox.endpoints.iota }), {
+    utterances: [said('hello there'), said('good night')],
+    failing: () => new IotaSTT({ apiKey: 'canary-0123456789', endpoint: sandbox.endpoints.iota }),
+    credential: 'canary-0123456789',
+  });
+  for (const { name, run } of contract) it(name, run);
 
   const rates = [8_000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000];
   for (const metadata of [...rates.map(linear), mulaw]) {

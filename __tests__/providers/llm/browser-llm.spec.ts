@@ -1,4 +1,5 @@
-import { lastValueFrom, toArray, type Subscription } from 'rxjs';
+import { lastValueFrom, map, timer, toArray, type Subscription } from 'rxjs';
+import { llmContract } from '../../../lib/testing/contracts/model-and-voice.ts';
 import type { BrowserEngine, BrowserEngineRequest, LoadProgress } from '../../../lib/providers/llm/browser-engine.ts';
 import { BrowserLLM, type BrowserLLMConfig } from '../../../lib/providers/llm/browser-llm.ts';
 import type { LLMEvent, Message } from '../../../lib/core/messages.ts';
@@ -57,6 +58,24 @@ class FakeEngine implements BrowserEngine {
 }
 
 describe('BrowserLLM', () => {
+  async function* inTime(parts: readonly object[]): AsyncGenerator<object> {
+    for (const part of parts) yield await lastValueFrom(timer(1).pipe(map(() => part)));
+  }
+  /** Says what it was asked, a word at a time. */
+  class EchoEngine extends FakeEngine {
+    override readonly chat = {
+      completions: {
+        create: (request: BrowserEngineRequest): Promise<AsyncIterable<unknown>> => {
+          const asked = JSON.stringify(request['messages']);
+          const words = asked.split(/(?= )/);
+          return Promise.resolve(inTime([...words.map(text), stop()]));
+        },
+      },
+    };
+  }
+  const contract = llmContract(() => new BrowserLLM({ model, createEngine: () => new EchoEngine() }));
+  for (const { name, run } of contract) it(name, run);
+
   const all: BrowserLLM[] = [];
   afterEach(async () => {
     await Promise.all(all.splice(0).map((llm) => llm.dispose()));

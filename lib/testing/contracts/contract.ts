@@ -147,8 +147,8 @@ export class Bench<P extends ProviderContract, T> {
   }
 
   /** Watches for what must not happen. */
-  watch(): Promise<void> {
-    return timer(this.watchMs).forEach(() => undefined);
+  watch(ms: number = this.watchMs): Promise<void> {
+    return timer(ms).forEach(() => undefined);
   }
 
   /** Waits until so much of the service is in use. */
