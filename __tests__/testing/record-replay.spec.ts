@@ -1,7 +1,15 @@
 import { from, map, NEVER, timer } from 'rxjs';
 import type { LLMEvent, VoiceEvent } from 'rxvoice';
 import { scriptedCaller } from 'rxvoice/evaluation';
-import { application, readSession, recordSession, replaySession, user, voiceTest } from 'rxvoice/testing';
+import {
+  application,
+  readSession,
+  recordSession,
+  replaySession,
+  user,
+  voiceTest,
+  type VoiceTestOptions,
+} from 'rxvoice/testing';
 import { VoiceError } from '../../lib/core/errors.ts';
 import { callWith } from '../evaluation/support.ts';
 
@@ -70,9 +78,9 @@ describe('replaySession', () => {
     );
   });
 
-  const whole = (): ReturnType<typeof voiceTest> =>
+  const whole = (tts: VoiceTestOptions['tts'] = {}): ReturnType<typeof voiceTest> =>
     voiceTest({
-      greeting: 'Good day.',
+      ...{ tts, greeting: 'Good day.' },
       tools: [
         { name: 'look_up', execute: () => timer(250).pipe(map(() => 'found')) },
         {
@@ -118,6 +126,14 @@ describe('replaySession', () => {
 
   it('makes the whole conversation again: greeting, what was said, interruptions, tools, each question’s own answer', () => {
     const first = whole();
+    const again = voiceTest(replaySession(record(first.events)));
+    expect(again.heardText).toBe(first.heardText);
+    expect(again.history.messages()).toEqual(first.history.messages());
+    expect(course(again, 40_000)).toEqual(course(first, 40_000));
+  });
+
+  it('speaks as fast as the voice did, so that an interruption cuts off the same words', () => {
+    const first = whole({ msPerCharacter: 67, latencyMs: 240 });
     const again = voiceTest(replaySession(record(first.events)));
     expect(again.heardText).toBe(first.heardText);
     expect(again.history.messages()).toEqual(first.history.messages());

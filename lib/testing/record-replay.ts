@@ -6,6 +6,7 @@ import type { VoiceEvent, VoiceEventType } from '../conversation/events.ts';
 import { SpeechTicket } from '../conversation/commands.ts';
 import { recordedAnswer, recordedRequests } from './recorded-model.ts';
 import { recordedTools } from './recorded-tools.ts';
+import { recordedVoice } from './recorded-voice.ts';
 import type { VoiceStep, VoiceTestOptions } from './voice-test.ts';
 
 /** How long a replayed session continues after its last event, in milliseconds. */
@@ -79,8 +80,9 @@ export interface ReplayOptions {
 
 /**
  * Turns a recorded session back into what came from outside, and when: what the user said, `send()`, `say()`, the greeting
- * and `interrupt()`; what the model answered to each question, round by round of its tools, and what they returned. Pass
- * the result to `voiceTest`: a call that went wrong becomes a regression test. Its own tools are not run.
+ * and `interrupt()`; what the model answered to each question, round by round of its tools, what they returned, and how
+ * fast the voice spoke. Pass the result to `voiceTest`: a call that went wrong becomes a regression test. Its own tools are
+ * not run.
  *
  * Push-to-talk, `update()`, `mute()` and how the conversation was configured are on no recording: pass options of your own
  * beside it, but for the greeting.
@@ -98,7 +100,7 @@ export interface ReplayOptions {
 export function replaySession(
   ndjson: string,
   { tools = [] }: ReplayOptions = {},
-): Pick<VoiceTestOptions, 'steps' | 'untilMs' | 'llm' | 'tools'> {
+): Pick<VoiceTestOptions, 'steps' | 'untilMs' | 'llm' | 'tts' | 'tools'> {
   const events = readSession(ndjson);
   const startedAt = events[0]?.at ?? 0;
   const steps: Record<number, VoiceStep[]> = {};
@@ -109,7 +111,7 @@ export function replaySession(
   const untilMs = (events.at(-1)?.at ?? startedAt) - startedAt + tailMs;
   const requests = recordedRequests(events, startedAt);
   return {
-    ...{ steps, untilMs, tools: recordedTools(events, tools) },
+    ...{ steps, untilMs, tts: recordedVoice(events), tools: recordedTools(events, tools) },
     llm: { answer: (messages, _request, scheduler) => recordedAnswer(requests, messages, scheduler) },
   };
 }
