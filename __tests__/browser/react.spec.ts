@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core';
 import { startReactSample, type ReactSample } from '../../samples/react/server.ts';
 import { silence } from '../../samples/sandbox/modem.ts';
 import { TestBrowser } from './support/browser.ts';
+import { violations } from './support/violations.ts';
 import './support/react-page-types.ts';
 
 const sampleRate = 48_000;
@@ -438,6 +439,32 @@ describe('the React sample in Chromium', () => {
     expect(await page.getByRole('alert').count()).toBe(0);
     expect(browser.failures).toEqual([]);
     expect(sample.sandbox?.records().every(({ proxied }) => !proxied)).toBe(true);
+    await page.close();
+  });
+
+  it.each([
+    ['light', 1_100],
+    ['light', 360],
+    ['dark', 1_100],
+    ['dark', 360],
+  ] as const)('is easy to read and to touch, and nothing hangs over: %s, %i px wide', async (colorScheme, width) => {
+    const page = await browser.open({ url: sample.url });
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    await page.setViewportSize({ width, height: 740 });
+    await page.getByRole('button', { name: 'Start' }).click();
+    await page.getByRole('status').filter({ hasText: 'listening' }).waitFor();
+    await page.getByLabel('Say it by hand').fill('count to 9');
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page.locator('[data-who=agent]', { hasText: '8, 9' }).waitFor();
+    expect(await violations(page, 'all')).toEqual([]);
+    const { wide, small } = await page.evaluate(() => ({
+      wide: document.documentElement.scrollWidth - innerWidth,
+      small: [...document.querySelectorAll('button, input')]
+        .filter((each) => each.getBoundingClientRect().height < 44)
+        .map(({ outerHTML }) => outerHTML),
+    }));
+    expect([wide, small]).toEqual([0, []]);
+    await page.getByRole('button', { name: 'Stop' }).click();
     await page.close();
   });
 });

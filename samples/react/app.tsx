@@ -81,11 +81,13 @@ export function App({ options, notice }: AppProps): ReactElement {
         <p aria-hidden="true" className="caption">
           {caption}
         </p>
-        <ol role="log" aria-label="What was said">
-          {lines.map((item) => (
-            <Line key={item.id} item={item} />
-          ))}
-        </ol>
+        <div role="log" aria-label="What was said">
+          <ol>
+            {lines.map((item) => (
+              <Line key={item.id} item={item} />
+            ))}
+          </ol>
+        </div>
         {lines.length === 0 && !caption && (
           <p className="empty">{isOff ? 'Press Start.' : notice ? 'Type something.' : 'Say something, or type it.'}</p>
         )}
