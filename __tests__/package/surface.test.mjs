@@ -1,8 +1,10 @@
 import { strict as assert } from 'node:assert';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { consumer } from './consumer.mjs';
+import { root } from '../../scripts/lib.mjs';
+import { consumer, manifest } from './consumer.mjs';
 
 /**
  * Everything that completion offers of `rxvoice`, types apart: an application needs it. What only the author of a provider
@@ -165,6 +167,17 @@ test('a name is in rxvoice or in rxvoice/provider, never in both', () => {
   assert(author.includes('StreamingSTT'));
   assert.deepEqual(
     author.filter((name) => names.includes(name)),
+    [],
+  );
+});
+
+// scripts/check-docs.mjs asks for a documentation of everything that these export.
+test('each entry is in the reference', () => {
+  const { entryPoints } = JSON.parse(readFileSync(join(root, 'typedoc.json'), 'utf8'));
+  const sources = Object.values(manifest.exports).flatMap((target) => target['rxvoice-source']?.slice(2) ?? []);
+  assert(sources.includes('lib/index.ts'));
+  assert.deepEqual(
+    sources.filter((source) => !entryPoints.includes(source)),
     [],
   );
 });
