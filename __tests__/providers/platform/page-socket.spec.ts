@@ -7,7 +7,7 @@ import {
   type PageSocket,
   type PageSocketConfig,
 } from 'rxvoice';
-import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS } from 'rxvoice/testing';
+import { FakeInput, FakeLLM, FakeOutput, FakeSTT, FakeTTS, inputContract, outputContract } from 'rxvoice/testing';
 import { EMPTY, firstValueFrom, Subject } from 'rxjs';
 import { parsePlayAudio, parseServerMessage } from '../../../lib/remote/server-messages.ts';
 import {
@@ -81,6 +81,44 @@ async function opened(config: PageSocketConfig = {}) {
   const back = (more: Partial<PageHello> = {}): Page => server.call(hello({ session, token, ...more }));
   return { ...server, socket, page, errors, session, token, back };
 }
+
+describe('PageSocket', () => {
+  /** A page that hears what it gets at once. */
+  class Listener extends Page {
+    override send(data: string | Uint8Array<ArrayBuffer>): void {
+      super.send(data);
+      const frame = typeof data === 'string' ? undefined : parsePlayAudio(data);
+      if (!frame) return;
+      const at = frame.at + frame.data.length / 2;
+      queueMicrotask(() => this.tell({ type: 'heard', play: frame.play, at, tailMs: 0 }));
+    }
+  }
+  const sockets = new WeakMap<object, { readonly socket: Listener; at: number }>();
+  const inCall = (): PageSocket => {
+    const opened: PageSocket[] = [];
+    const socket = new Listener();
+    new PageSockets({ open: (page) => opened.push(page) }).accept(socket, own);
+    socket.tell(hello());
+    const [page] = opened;
+    if (!page) throw new Error('not opened');
+    sockets.set(page, { socket, at: 0 });
+    return page;
+  };
+  const capture = (page: PageSocket): void => {
+    const call = sockets.get(page);
+    call?.socket.say(encodeAudioMessage([call.at], new Uint8Array(640)));
+    if (call) call.at += 320;
+  };
+  const brief = { timeoutMs: 2_000, watchMs: 20 };
+
+  describe('as an input', () => {
+    for (const { name, run } of inputContract(inCall, { ...brief, capture })) it(name, run);
+  });
+
+  describe('as an output', () => {
+    for (const { name, run } of outputContract(inCall, brief)) it(name, run);
+  });
+});
 
 describe('PageSockets', () => {
   it.each([
