@@ -26,7 +26,7 @@ const name = 'PhoneSocketBCalls';
 const tokenSeconds = 300;
 
 /**
- * Controls Vonage calls through its Voice API, for `PhoneSocketB`: placing, transferring, ending. Default address:
+ * Vonage calls, controlled through its Voice API, for `PhoneSocketB`: placing, transferring, ending. Default address:
  * `https://api.nexmo.com`. See https://developer.vonage.com/en/api/voice.
  *
  * A call's id is its `uuid`, which the answer webhook receives: pass it on in the stream's `parameters`, and read it

@@ -24,7 +24,7 @@ const name = 'PhoneStreamACalls';
 const maxTwiml = 4_000;
 
 /**
- * Controls Twilio calls through its REST API, for `PhoneStreamA`: placing, transferring, ending, recording. Default
+ * Twilio calls, controlled through its REST API, for `PhoneStreamA`: placing, transferring, ending, recording. Default
  * address: `https://api.twilio.com`. See https://www.twilio.com/docs/voice/api/call-resource.
  *
  * @example
