@@ -53,3 +53,11 @@ export async function startSandbox() {
   const [line] = await once(createInterface(sandbox.stdout), 'line');
   return { url: /http:\S+\d/.exec(line)[0], stop: () => sandbox.kill() };
 }
+
+/** The code of a guide, by the name of the file with which it begins. */
+export const printedIn = (guide) =>
+  Object.fromEntries(
+    [...readFileSync(join(root, guide), 'utf8').matchAll(/^```\w+\n(.*\n[^]*?)^```$/gm)]
+      .map(([, code]) => [/^(?:\/\/|<!--) ([\w./[\]]+)/.exec(code)?.[1], code])
+      .filter(([name]) => name !== undefined),
+  );

@@ -17,19 +17,14 @@ import { pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
 import { bringChromium } from '../../scripts/browsers.mjs';
 import { bin, capture, node, root, run } from '../../scripts/lib.mjs';
-import { consumer, project, startSandbox, tools } from './consumer.mjs';
+import { consumer, printedIn, project, startSandbox, tools } from './consumer.mjs';
 
 const executablePath = bringChromium();
 const without = executablePath === undefined && 'there is no Chromium';
 const microphone = join(consumer, 'microphone.wav');
 
 const guide = readFileSync(join(root, 'docs/frameworks.md'), 'utf8');
-/** The code of the guide, by the name of the file with which it begins. */
-const printed = Object.fromEntries(
-  [...guide.matchAll(/^```\w+\n(.*\n[^]*?)^```$/gm)]
-    .map(([, code]) => [/^(?:\/\/|<!--) ([\w.]+)/.exec(code)?.[1], code])
-    .filter(([name]) => name !== undefined),
-);
+const printed = printedIn('docs/frameworks.md');
 /** The files of an application, with those that it takes from the guide. */
 const withPrinted = (names, files) => ({
   ...Object.fromEntries([...names, 'voice.ts'].map((name) => [name, printed[name]])),

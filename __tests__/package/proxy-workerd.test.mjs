@@ -3,27 +3,13 @@ import { strict as assert } from 'node:assert';
 import { after, before, test } from 'node:test';
 import { build } from 'esbuild';
 import { Miniflare } from 'miniflare';
-import { consumer, startSandbox } from './consumer.mjs';
+import { consumer, printedIn, startSandbox } from './consumer.mjs';
 
 const origin = 'https://app.example.com';
-const source = (url) => `
-import { createProxy, deepgram, groq } from 'rxvoice/proxy';
-
-let proxy;
-export default {
-  fetch(request, environment) {
-    proxy ??= createProxy({
-      prefix: '/api/voice',
-      targets: { deepgram, groq },
-      tokens: ['deepgram'],
-      origins: ['${origin}'],
-      bases: { deepgram: '${url}/alpha', groq: '${url}/nu/openai/v1' },
-      environment,
-    });
-    return proxy.fetch(request, { address: request.headers.get('cf-connecting-ip') ?? undefined });
-  },
-};
-`;
+/** The guide's Worker, as printed. */
+const source = printedIn('docs/proxy.md')['worker.js'];
+/** The services that it talks to, in the sandbox. */
+const services = { 'api.deepgram.com': '/alpha', 'api.groq.com': '/nu' };
 
 let sandbox;
 let miniflare;
@@ -31,7 +17,7 @@ let result;
 before(async () => {
   sandbox = await startSandbox();
   result = await build({
-    stdin: { contents: source(sandbox.url), resolveDir: consumer },
+    stdin: { contents: source, resolveDir: consumer },
     ...{ bundle: true, write: false, metafile: true, format: 'esm', platform: 'neutral' },
     ...{ mainFields: ['browser', 'module', 'main'], conditions: ['workerd', 'worker', 'browser'], logLevel: 'error' },
   });
@@ -39,6 +25,12 @@ before(async () => {
     modules: [{ type: 'ESModule', path: 'worker.mjs', contents: result.outputFiles[0].text }],
     bindings: { DEEPGRAM_API_KEY: 'sandbox-key', GROQ_API_KEY: 'sandbox-key' },
     compatibilityDate: '2026-04-01',
+    outboundService(request) {
+      const { hostname, pathname, search } = new URL(request.url);
+      return fetch(`${sandbox.url}${services[hostname]}${pathname}${search}`, {
+        ...{ method: request.method, headers: request.headers, body: request.body, duplex: 'half' },
+      });
+    },
   });
 });
 after(async () => {
@@ -87,4 +79,16 @@ test('a socket is refused with what to do', async () => {
   const { error } = await answer.json();
   assert.equal(error.code, 'no_socket');
   assert.match(error.message, /proxyToken/);
+});
+
+test('each client has its own limits, by the address that Cloudflare sets', async () => {
+  const from = async (address) => {
+    const answer = await ask('/deepgram/token', { headers: { 'cf-connecting-ip': address } });
+    await answer.text();
+    return answer.status;
+  };
+  const statuses = [];
+  while (statuses.at(-1) !== 429 && statuses.length < 400) statuses.push(await from('192.0.2.1'));
+  assert.deepEqual([...new Set(statuses)], [200, 429]);
+  assert.equal(await from('192.0.2.2'), 200);
 });

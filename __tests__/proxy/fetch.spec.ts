@@ -21,6 +21,7 @@ import { startSandbox } from '../../samples/sandbox/index.ts';
 import { basesOn, environment, secretOf, send, settled, startService, type Service } from './service-fixture.ts';
 
 const origin = 'https://app.example.com';
+const peer = { address: '192.0.2.7' };
 
 describe('the proxy as a Fetch handler', () => {
   let service: Service;
@@ -53,7 +54,8 @@ describe('the proxy as a Fetch handler', () => {
   }
 
   it('adds the key, and gives the answer with what lets the page read it', async () => {
-    const answer = await create().fetch(ask({ authorization: 'theirs', cookie: 'theirs', accept: 'text/x' }));
+    const request = ask({ authorization: 'theirs', cookie: 'theirs', accept: 'text/x' });
+    const answer = await create().fetch(request, peer);
     expect([answer.status, await answer.text()]).toEqual([200, 'fine']);
     expect(Object.fromEntries(answer.headers)).toMatchObject({
       'access-control-allow-origin': origin,
@@ -115,7 +117,7 @@ describe('the proxy as a Fetch handler', () => {
       };
     });
     const page = new AbortController();
-    const answer = await proxy.fetch(new Request(ask(), { signal: page.signal }));
+    const answer = await proxy.fetch(new Request(ask(), { signal: page.signal }), peer);
     await answer.body?.getReader().read();
     page.abort();
     await left;
@@ -209,6 +211,18 @@ describe('the proxy as a Fetch handler', () => {
       expect(await by('192.0.2.1')).toBe(200);
       expect(await by('203.0.113.9, 192.0.2.1')).toBe(429);
       expect(await by('192.0.2.1, 192.0.2.2')).toBe(200);
+    });
+
+    it('in common, when nobody tells an address, and says so once', async () => {
+      const proxy = create({ limits: { callsPerMinute: 2 } });
+      expect((await proxy.fetch(ask(), { address: '192.0.2.1' })).status).toBe(200);
+      expect(lines.filter((line) => line.includes('address'))).toEqual([]);
+      // What Bun gives for a connection that has ended.
+      for (const peer of [null, undefined, {}]) lines.push(String((await proxy.fetch(ask(), peer)).status));
+      expect(lines.filter((line) => /^\d|address/.test(line))).toEqual([
+        expect.stringMatching(/fetch\(request, \{ address \}\) or trustProxy$/),
+        ...['200', '200', '429'],
+      ]);
     });
   });
 

@@ -167,6 +167,17 @@ describe('the question why', () => {
     expect((await ask(url, {})).body).toBe('{}');
   });
 
+  it('says of Next, whose routes hear of no upgrade, that sockets do not come to it', async () => {
+    const bases = { deepgram: basesOn(service)['alpha'] ?? '' };
+    const proxy = createProxy({ targets: { deepgram }, environment, requiresOrigin: false, bases });
+    const question = (): Request =>
+      new Request('http://127.0.0.1/deepgram/v1/listen?model=nova-3', { headers: { accept: refusalType } });
+    expect(await (await proxy.fetch(question())).text()).toBe('{}');
+    const ofNext = Object.assign(question(), { nextUrl: new URL(question().url) });
+    expect(await (await proxy.fetch(ofNext)).text()).toContain('no_socket');
+    await proxy.dispose();
+  });
+
   it('counts against the limits of whoever asks', async () => {
     const { url } = await start({ limits: { callsPerMinute: 1 } });
     expect((await ask(url, {})).body).toBe('{}');

@@ -1,6 +1,7 @@
 import type { Asked } from './asked.ts';
-import { assertTrusted, clientAddress, Clients } from './clients.ts';
+import { assertTrusted, clientAddress, Clients, unknownAddress } from './clients.ts';
 import { most, type ProxyLimits } from './limits.ts';
+import { unknownAddressNote } from './note.ts';
 import type { Authenticated, ProxyOptions } from './options.ts';
 import { hasLeft, isRefusal, noName, unanswered, unknownUser, type Refusal } from './refusal.ts';
 
@@ -9,6 +10,7 @@ export class Calls {
   readonly #options: Pick<ProxyOptions, 'authenticate' | 'trustProxy'>;
   readonly #limits: ProxyLimits;
   readonly #clients: Clients;
+  readonly #noteUnknown: () => void;
   /** What cuts each. */
   readonly #underWay = new Set<() => void>();
   #isOpen = true;
@@ -16,11 +18,12 @@ export class Calls {
   readonly #waiting = new Set<() => void>();
 
   /** @throws Error when `trustProxy` names nothing that could be trusted. */
-  constructor(options: Pick<ProxyOptions, 'authenticate' | 'trustProxy'>, limits: ProxyLimits) {
+  constructor(options: Pick<ProxyOptions, 'authenticate' | 'trustProxy' | 'log'>, limits: ProxyLimits) {
     assertTrusted(options.trustProxy);
     this.#options = options;
     this.#limits = limits;
     this.#clients = new Clients(limits);
+    this.#noteUnknown = unknownAddressNote(options.log);
   }
 
   /** Whether there is no room for another. */
@@ -68,7 +71,9 @@ export class Calls {
   /** Who is asking, as their limits know them, or why they may not. */
   async #identify(asked: Asked, gone: AbortSignal): Promise<string | Refusal> {
     const { authenticate, trustProxy } = this.#options;
-    const address = `at ${clientAddress(asked.headers, asked.address, trustProxy)}`;
+    const from = clientAddress(asked.headers, asked.address, trustProxy);
+    if (from === unknownAddress) this.#noteUnknown();
+    const address = `at ${from}`;
     if (!authenticate) return address;
     // A client that has guessed too often is turned away before the application is asked.
     const tired = this.#clients.tired(address);

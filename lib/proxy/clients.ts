@@ -95,6 +95,9 @@ export function assertTrusted(trust: TrustedProxy | undefined): void {
   throw new Error(`trustProxy must be how many proxies stand before this one, or a header's name: ${String(trust)}`);
 }
 
+/** The address of all whose address nobody tells. */
+export const unknownAddress = 'unknown';
+
 /** The address that a client's allowance goes by: of IPv6 its network, for a client has as many as it likes. */
 export function clientAddress(headers: Headers, address: string | undefined, trust: TrustedProxy | undefined): string {
   return networkOf(forwarded(headers, trust) ?? address ?? '');
@@ -112,7 +115,7 @@ function networkOf(address: string): string {
   const bare = address.replace(/^\[([^\]]*)\].*$/, '$1');
   const ipv4 = /^(?:::ffff:)?(\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?$/i.exec(bare)?.[1];
   if (ipv4 !== undefined) return ipv4;
-  if (!/^[\w:.%]{2,64}$/.test(bare) || !bare.includes(':')) return 'unknown';
+  if (!/^[\w:.%]{2,64}$/.test(bare) || !bare.includes(':')) return unknownAddress;
   const [head = '', tail] = bare.toLowerCase().split('::', 2);
   const groups = head.split(':').filter(Boolean);
   const rest = tail === undefined ? [] : tail.split(':').filter(Boolean);

@@ -31,10 +31,27 @@ export function noter({ prefix, mounted, missing, log }: NoterOptions) {
       (target?.routes ?? []).some((route) => !isRefusal(findRoute([route], below, route.method))) ||
       Object.hasOwn(target?.tokens ?? {}, below.slice(1));
     const shown = isKnown ? path : absent ? `${prefix}/${name}/…` : '…';
-    try {
-      log?.(`${method} ${shown} ${outcome}${why ? ` (${why})` : ''}`);
-    } catch {
-      // A log that fails must not take the server with it.
-    }
+    write(log, `${method} ${shown} ${outcome}${why ? ` (${why})` : ''}`);
   };
+}
+
+/** Says once that clients are counted as one: nothing else would tell, until many of them are refused. */
+export function unknownAddressNote(log: NoterOptions['log']): () => void {
+  let isSaid = false;
+  return () => {
+    if (isSaid) return;
+    isSaid = true;
+    write(
+      log,
+      "No client's address is known, so all share one client's limits: fetch(request, { address }) or trustProxy",
+    );
+  };
+}
+
+function write(log: NoterOptions['log'], line: string): void {
+  try {
+    log?.(line);
+  } catch {
+    // A log that fails must not take the server with it.
+  }
 }

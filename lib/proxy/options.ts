@@ -77,7 +77,7 @@ export interface Proxy extends AsyncDisposable {
   /** The same by class, such as `AlphaSTT`. */
   readonly providers: Readonly<Record<string, string>>;
   /** Answers a request: a route of Next, Hono, Deno, Bun or a Worker. Never rejects. */
-  readonly fetch: (request: Request, peer?: ProxyPeer) => Promise<Response>;
+  readonly fetch: (request: Request, peer?: ProxyPeer | null) => Promise<Response>;
   /**
    * For the `request` event of Node's server, or as a handler of Express. False when the request is not for the proxy:
    * then it is untouched, and `next` has been called.

@@ -103,11 +103,14 @@ export function createProxy(options: ProxyOptions): Proxy {
   return {
     mounts: paths,
     providers,
-    fetch: (request, { address } = {}) =>
-      server.answer({
-        ...{ asked: askedOf(request, address), body: () => request.body },
+    fetch: (request, peer) => {
+      // Next hangs up on a socket before a route hears of it.
+      if ('nextUrl' in request) server.expectNoSockets();
+      return server.answer({
+        ...{ asked: askedOf(request, peer?.address), body: () => request.body },
         ...{ gone: request.signal, isRead: request.bodyUsed },
-      }),
+      });
+    },
     handle(request, response, next) {
       if (!isNodeRequest(request) || !isNodeResponse(response)) throw new TypeError('handle() is for Node servers');
       if (!isBelow(nodeTarget(request), prefix)) {
@@ -155,6 +158,11 @@ class ProxyServer {
     this.#note = noter({ prefix, mounted, missing, log: options.log });
   }
 
+  /** Pages that ask why their socket was refused are told that sockets do not come here, unless one has. */
+  expectNoSockets(): void {
+    this.#sockets ??= 'refused';
+  }
+
   /** Answers `fetch` and `handle`, which differ in how they read and write. Never rejects. */
   async answer(request: ProxyRequest): Promise<Response> {
     try {
@@ -200,7 +208,7 @@ class ProxyServer {
       return responseOf(refusal, isHidden(refusal) ? {} : cors);
     };
     const isSocket = headers.get('upgrade')?.toLowerCase() === 'websocket';
-    if (isSocket) this.#sockets ??= 'refused';
+    if (isSocket) this.expectNoSockets();
     if (asksWhy(asked)) return this.#explain(asked, gone);
     const admitted = isSocket ? noSocket : isRead ? bodyRead : this.#admit(asked, wanted ?? method);
     if (isRefusal(admitted)) return refuse(admitted);
