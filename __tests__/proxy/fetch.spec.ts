@@ -7,6 +7,7 @@ import {
   amazonPolly,
   createProxy,
   deepgram,
+  elevenlabs,
   groq,
   proxyToken,
   type Proxy,
@@ -15,6 +16,7 @@ import {
 } from '../../lib/proxy/index.ts';
 import { Clients, clientAddress } from '../../lib/proxy/clients.ts';
 import { firstValueFrom, timeout } from 'rxjs';
+import { WebSocket } from 'ws';
 import { AlphaTTS } from '../../lib/index.ts';
 import { targets } from '../../samples/proxy/index.ts';
 import { startSandbox } from '../../samples/sandbox/index.ts';
@@ -479,7 +481,8 @@ describe('the share of a client', () => {
 describe('short-lived tokens', () => {
   const tokens = Object.entries(targets).filter(([, target]: [string, { tokens?: object }]) => target.tokens);
   const keys = Object.fromEntries(Object.keys(environment).map((name) => [name, 'sandbox-key']));
-  const sandboxed = { ...keys, AZURE_SPEECH_REGION: 'westeurope', AWS_REGION: 'us-east-1' };
+  const agent = { ELEVENLABS_AGENT_ID: 'agent_sandbox' };
+  const sandboxed = { ...keys, ...agent, AZURE_SPEECH_REGION: 'westeurope', AWS_REGION: 'us-east-1' };
 
   for (const [name, target] of tokens) {
     for (const path of Object.keys((target as { tokens: object }).tokens)) {
@@ -499,6 +502,26 @@ describe('short-lived tokens', () => {
       });
     }
   }
+
+  it('are for the one agent that the environment names, and for none without it', async () => {
+    await using sandbox = await startSandbox();
+    const ask = async (environment: Readonly<Record<string, string>>): Promise<Response> => {
+      await using proxy = createProxy({
+        ...{ targets: { elevenlabs }, tokens: ['elevenlabs'], environment, requiresOrigin: false },
+        bases: { elevenlabs: sandbox.endpoints.gamma },
+      });
+      const url = 'http://localhost/elevenlabs/token/agent?agent_id=agent_other';
+      return await proxy.fetch(new Request(url, { method: 'POST' }));
+    };
+    expect((await ask(keys)).status).toBe(404);
+    const { token } = (await (await ask(sandboxed)).json()) as { token: string };
+    expect(new URL(token).searchParams.get('agent_id')).toBe('agent_sandbox');
+    const socket = new WebSocket(token);
+    socket.on('open', () => socket.send('{"type":"conversation_initiation_client_data"}'));
+    const [message] = (await once(socket, 'message')) as [Buffer];
+    expect(message.toString()).toContain('conversation_initiation_metadata');
+    socket.terminate();
+  });
 
   it('let a page speak to the service itself', async () => {
     await using sandbox = await startSandbox();

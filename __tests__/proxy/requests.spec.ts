@@ -7,6 +7,7 @@ import { connect } from 'node:net';
 import * as library from '../../lib/index.ts';
 import { idHeaders } from '../../lib/transport/id-headers.ts';
 import { needsOf, type ProxyOptions, type ProxyTarget } from '../../lib/proxy/index.ts';
+import * as vendors from '../../lib/proxy/vendors.ts';
 import { startProxy, targets, type RunningProxy } from '../../samples/proxy/index.ts';
 import { basesOn, environment, examplePath, secretOf, send, settled, startService } from './service-fixture.ts';
 import type { Service } from './service-fixture.ts';
@@ -88,6 +89,19 @@ describe('a request through the proxy', () => {
       const row = text.split('\n').find((line) => line.startsWith(`| \`${name}\` `)) ?? '';
       expect((vendor.providers ?? []).filter((provider) => !row.includes(provider))).toEqual([]);
       if (name !== 'omega') expect(needsOf(vendor).filter((variable) => !row.includes(`\`${variable}\``))).toEqual([]);
+    }
+  });
+
+  it('is what the guide says: the targets, and the tokens that each grants', () => {
+    const text = readFileSync(new URL('../../docs/proxy.md', import.meta.url), 'utf8');
+    const rows = text.split('\n').filter((line) => line.startsWith('| `'));
+    for (const [name, target] of Object.entries(vendors)) {
+      expect(text).toContain(`\`${name}\``);
+      for (const [path, { expiresInSeconds, query = {} }] of Object.entries(target.tokens ?? {})) {
+        const row = rows.find((line) => line.startsWith(`| \`${name}\` `) && line.includes(`\`${path}\``));
+        expect([name, path, row]).toEqual([name, path, expect.stringContaining(`| ${expiresInSeconds} s `)]);
+        for (const variable of Object.values(query)) expect(row).toContain(`\`${variable}\``);
+      }
     }
   });
 

@@ -93,7 +93,7 @@ export class Mounts {
     const target = this.#mounted.get(name);
     if (!target) return { status: 404, code: 'vendor_not_mounted', message: 'The proxy does not serve this vendor' };
     const grantsTokens = this.#tokens.includes(name);
-    const grant = grantsTokens ? ownMember(target.tokens, path.slice(1)) : undefined;
+    const grant = grantsTokens ? this.#grant(target, path.slice(1)) : undefined;
     const routes = target.routes.filter(({ bypasses }) => !bypasses || grantsTokens);
     const route = findRoute(grant ? [{ method: 'POST', path }] : routes, path, method);
     if (isRefusal(route)) return route;
@@ -112,6 +112,11 @@ export class Mounts {
     }
     for (const route of target.routes) this.#address(name, target, route);
     this.#mounted.set(name, target);
+  }
+
+  #grant({ tokens }: ProxyTarget, path: string): ProxyTokenGrant | undefined {
+    const grant = ownMember(tokens, path);
+    return Object.values(grant?.query ?? {}).every((each) => this.#environment[each]) ? grant : undefined;
   }
 
   #address(name: string, target: ProxyTarget, { base }: Pick<ProxyRoute, 'base'>): string {

@@ -28,6 +28,8 @@ export interface ProxyTokenGrant {
   readonly method: 'GET' | 'POST';
   /** Below the base, with its query. */
   readonly path: string;
+  /** Query parameters that variables of the environment hold, by name; without those, the token is not granted. */
+  readonly query?: Readonly<Record<string, string>>;
   /** Where this path is not below the target's base. */
   readonly base?: ProxyBase;
   /** Where it is not the target's credential. */

@@ -30,10 +30,14 @@ export async function askForToken(call: TokenCall): Promise<ProxyToken | Refusal
   const { name, target, grant, environment, signal, fetch: send } = call;
   const { method, path, body, answer, expiresInSeconds } = grant;
   const base = baseOf(name, call.base ?? grant.base ?? target.base, environment);
+  const address = new URL(base + path);
+  for (const [key, variable] of Object.entries(grant.query ?? {})) {
+    address.searchParams.set(key, environment[variable] ?? '');
+  }
   const json = body === undefined ? undefined : JSON.stringify(body);
   const { url, headers } = await withCredential(
     {
-      ...{ method, url: new URL(base + path) },
+      ...{ method, url: address },
       headers: { ...target.adds, ...grant.headers, ...(json && { 'content-type': 'application/json' }) },
     },
     grant.credential ?? target.credential,

@@ -71,12 +71,18 @@ export const elevenlabs: ProxyTarget = {
     '/v1/text-to-dialogue/multi-stream-input',
     '/v1/convai/conversation',
   ].map((path) => socket(path)),
-  tokens: Object.fromEntries(
-    ['realtime_scribe', 'tts_websocket'].map((type) => [
-      `token/${type}`,
-      { ...post(`/v1/single-use-token/${type}`), answer: 'token', expiresInSeconds: 900 },
-    ]),
-  ),
+  tokens: {
+    ...Object.fromEntries(
+      ['realtime_scribe', 'tts_websocket'].map((type) => [
+        `token/${type}`,
+        { ...post(`/v1/single-use-token/${type}`), answer: 'token', expiresInSeconds: 900 },
+      ]),
+    ),
+    'token/agent': {
+      ...get('/v1/convai/conversation/get-signed-url'),
+      ...{ query: { agent_id: 'ELEVENLABS_AGENT_ID' }, answer: 'signed_url', expiresInSeconds: 900 },
+    },
+  },
 };
 
 /** Soniox: real-time speech-to-text. */
