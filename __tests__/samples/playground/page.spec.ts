@@ -15,15 +15,28 @@ import { decodeSamples } from '../../../samples/sandbox/modem.ts';
 import { conversation } from './conversations.ts';
 
 describe('Viewport', () => {
-  it('keeps the clock near its right edge until it is paused', () => {
+  it('keeps the clock near its right edge until it is paused, with room for the latest words', () => {
     const viewport = new Viewport();
     viewport.advance(100_000);
-    const { from, to } = viewport;
-    expect(to).toBeGreaterThan(100_000);
-    expect(100_000 - from).toBeGreaterThan(viewport.spanMs * 0.9);
+    const { from, to, spanMs } = viewport;
+    const room = (to - 100_000) / spanMs;
+    expect(room).toBeGreaterThan(0.15);
+    expect(room).toBeLessThan(0.2);
     viewport.pause();
     viewport.advance(200_000);
     expect(viewport.from).toBe(from);
+  });
+
+  it('stands still at its left edge until what has happened fills it', () => {
+    const viewport = new Viewport();
+    const shares = [0, 5_000, 9_000, 60_000].map((ms) => {
+      viewport.advance(100_000 + ms, 100_000);
+      return (viewport.from - 100_000) / viewport.spanMs;
+    });
+    const [first = NaN, second, third, last] = shares;
+    expect(first).toBeCloseTo(-0.03, 9);
+    expect([second, third]).toEqual([first, first]);
+    expect(last).toBeCloseTo(5 - 0.84, 9);
   });
 
   it('zooms about a time that stays where it is', () => {

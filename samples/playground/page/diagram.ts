@@ -170,7 +170,7 @@ export class Diagram {
       if (!isEmpty) handFocus(this.#waiting, this.#canvas);
       this.#waiting.hidden = !isEmpty;
     }
-    this.#viewport.advance(now);
+    this.#viewport.advance(now, timeline.startedAt);
     // Nothing is drawn twice: what shows is the part of time, what has happened, and the size.
     const state = [
       ...[this.#viewport.from, this.#viewport.spanMs, timeline.rows.length, timeline.startedAt],

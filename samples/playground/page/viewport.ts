@@ -1,7 +1,9 @@
 /** Milliseconds of the diagram that are shown at once, at most and at least. */
 const spans = { min: 500, max: 20 * 60_000 } as const;
-/** How much room is left of the right edge when the diagram follows. */
-const leadShare = 0.06;
+/** How much room is left of the right edge when the diagram follows: what stands beside the latest mark is read there. */
+const leadShare = 0.16;
+/** How much room is left of the beginning. */
+const startShare = 0.03;
 
 /** Which part of the time a diagram shows: pure arithmetic, in milliseconds. */
 export class Viewport {
@@ -36,9 +38,11 @@ export class Viewport {
     this.#follows = false;
   }
 
-  /** Brings the right edge to where the clock is, if it follows. */
-  advance(now: number): void {
-    if (this.#follows) this.#from = now - this.#spanMs * (1 - leadShare);
+  /** Brings the right edge to where the clock is, if it follows; not before what has happened since the start fills it. */
+  advance(now: number, startedAt: number = -Infinity): void {
+    if (!this.#follows) return;
+    const [first, latest] = [startedAt - this.#spanMs * startShare, now - this.#spanMs * (1 - leadShare)];
+    this.#from = Math.max(first, latest);
   }
 
   pan(ms: number): void {
