@@ -209,14 +209,14 @@ function drawMark({ at, shape, tone, label, row }: Mark, y: number, { x }: Place
 /** The parts of a turn's latency, whose strip stands above its lanes. */
 function drawParts(y: number): string {
   let left = labelWidth + 12;
-  return steps
-    .map(({ title, tone }) => {
-      const sign = `<path d="M${left - 6} ${y - 6}h12v12h-12z" class="${tone}"/>`;
-      const text = `<text x="${left + 16}" y="${y + 4}" class="time">${title}</text>`;
-      left += title.length * letterWidth + 48;
-      return sign + text;
-    })
-    .join('');
+  const heading = `<text x="12" y="${y + 4}" class="lane">latency</text>`;
+  const parts = steps.map(({ title, tone }) => {
+    const sign = `<path d="M${left - 6} ${y - 6}h12v12h-12z" class="${tone}"/>`;
+    const text = `<text x="${left + 16}" y="${y + 4}" class="time">${title}</text>`;
+    left += title.length * letterWidth + 48;
+    return sign + text;
+  });
+  return heading + parts.join('');
 }
 
 function drawLegend(y: number): string {

@@ -211,7 +211,8 @@ const drawn: { readonly [T in VoiceEventType]?: Draw<T> } = {
     pen.open('barge-in', 'barge', 'solid', 'paused');
     pen.mark('diamond', 'barge');
   },
-  'bargeIn.confirmed': ({ detectMs }, pen) => endBargeIn(pen, 'dot', 'barge', `cut off in ${Math.round(detectMs)} ms`),
+  'bargeIn.confirmed': ({ detectMs }, pen) =>
+    endBargeIn(pen, 'dot', 'barge', `cut off after ${Math.round(detectMs)} ms`),
   'bargeIn.resumed': (_, pen) => endBargeIn(pen, 'ring', 'good', 'false alarm, resumed'),
   'bargeIn.ignored': ({ reason }, pen) => endBargeIn(pen, 'cross', 'quiet', reason),
   'session.ready': mark('dot', 'good', () => 'ready'),

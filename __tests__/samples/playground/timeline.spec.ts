@@ -171,6 +171,8 @@ describe('What the diagram shows of', () => {
       { type: 'speech.resumed', at: 50, speechId: 's', positionMs: 20 },
       { type: 'bargeIn.resumed', at: 50 },
     );
+    const confirmed = drawn({ type: 'bargeIn.confirmed', at: 60, detectMs: 468, cutMs: 30 }).lanes.bargeIn;
+    expect(confirmed.marks.map(({ label }) => label)).toEqual(['cut off after 468 ms']);
     expect(drawnLanes.bargeIn.bars.map(({ label, from, to }) => [label, from, to])).toEqual([
       ['ducked', 10, 20],
       ['paused', 20, 50],
@@ -254,6 +256,7 @@ describe('The diagram as SVG', () => {
   }
 
   it('says what the colours of a turn’s latency are', () => {
+    expect(svg).toMatch(/class="lane">latency<.*class="time">endpointing</);
     for (const { title, tone } of steps) {
       expect(svg).toMatch(new RegExp(`class="${tone}"/><text [^>]*class="time">${title}<`));
     }
