@@ -444,12 +444,20 @@ describe('The playground in Chromium', () => {
   it('plays a scene in which a cough ducks, pauses and resumes', async () => {
     await page.click('#scene');
     await page.waitForSelector('#note-text:has-text("2 of 4")');
+    // What is told as heard while it stands still is what was heard: a few words of many.
+    await state('paused');
+    const told = await page.locator('.line.agent .said span:first-child').textContent();
+    expect(await page.textContent('#state')).toBe('Paused');
     await page.waitForSelector('#decisions li:has-text("Resumed at the same sample")');
+    await state('speaking');
     await page.waitForSelector('#note-text:has-text("3 of 4")');
     await page.waitForSelector('#scene-again');
     // The whole scene is seen when it is over; what happens next is followed again.
     expect(await page.getAttribute('#follow', 'aria-pressed')).toBe('false');
-    expect((await transcript())[0]).toBe('You: Tell me a long story');
+    const [asked, cut] = await transcript();
+    expect(asked).toBe('You: Tell me a long story');
+    expect(told).toMatch(/^Once upon a time/);
+    expect(cut).toContain(`Agent, interrupted: ${told?.trim() ?? ''}`);
     const events = readSession((await fileOf(page, '#save')).text);
     const { bargeIn, playback, preflight, tools } = new Timeline(events).lanes;
     expect(bargeIn.bars.slice(0, 2).map(({ label }) => label)).toEqual(['ducked', 'paused']);
@@ -550,6 +558,63 @@ describe('The playground in Chromium', () => {
     await page.waitForSelector('#details', { state: 'hidden' });
   });
 
+  it('has everything that can be broken in sight, also when it says what was', async () => {
+    const unseen = (): Promise<string[]> =>
+      page.locator('#hazards button').evaluateAll((buttons) => {
+        const panel = buttons[0]?.closest('section')?.getBoundingClientRect();
+        return buttons.flatMap((each) => {
+          const { left, right, top, bottom } = each.getBoundingClientRect();
+          const spot = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+          const isIn = panel && left >= panel.left && right <= panel.right && bottom <= panel.bottom;
+          return isIn && spot === each ? [] : [each.textContent];
+        });
+      });
+    for (const [width, height] of [
+      [1440, 900],
+      [1280, 800],
+      [1024, 768],
+    ] as const) {
+      await page.setViewportSize({ width, height });
+      await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+      expect([width, await unseen()]).toEqual([width, []]);
+    }
+    await page.click('#start');
+    await state('listening');
+    await page.setViewportSize({ width: 1440, height: 900 });
+    const before = await page.locator('#canvas').boundingBox();
+    await page.click('#hazard-expired-key');
+    await page.waitForSelector('#hazards-done:has-text("press again to renew")');
+    expect(await unseen()).toEqual([]);
+    expect(await page.locator('#canvas').boundingBox()).toEqual(before);
+  });
+
+  it('says how to begin, for those who speak and for those who write', async () => {
+    const how = (): Promise<string | null> => page.textContent('#or');
+    expect(await how()).toBe('Or write what the caller is to say.');
+    await page.selectOption('#role-input', 'local:MicrophoneInput');
+    expect(await how()).toBe('Or press Start and talk.');
+  });
+
+  it('has the legend of a diagram beside a diagram only, and says that it is of latencies', async () => {
+    expect(await page.textContent('#parts')).toMatch(/^latency:endpointing/);
+    await page.click('#view-table');
+    expect(await page.locator('.legend:visible').count()).toBe(0);
+    await page.click('#view-diagram');
+    expect(await page.locator('.legend:visible').count()).toBe(2);
+  });
+
+  it('has the button that sends in the row’s right end, however narrow the panel is', async () => {
+    for (const width of [375, 700, 1024, 1440]) {
+      await page.setViewportSize({ width, height: 800 });
+      const [form, send] = await Promise.all(
+        ['#composer', '#composer button'].map((each) => page.locator(each).boundingBox()),
+      );
+      if (!form || !send) throw new Error('no composer');
+      const gap = form.x + form.width - send.x - send.width;
+      expect([width, gap < 20]).toEqual([width, true]);
+    }
+  });
+
   it('names providers whole, their vendor first, at every width', async () => {
     for (const width of [375, 1024, 1440]) {
       await page.setViewportSize({ width, height: 800 });
@@ -592,6 +657,41 @@ describe('The playground in Chromium', () => {
       await page.evaluate((y) => scrollTo(0, y), top);
       const box = await page.locator('#composer').boundingBox();
       expect(Math.round((box?.y ?? 0) + (box?.height ?? 0))).toBe(740);
+    }
+    expect(await violations(page)).toEqual([]);
+  });
+
+  it('tells the scene on a phone where it was begun, until somebody speaks', async () => {
+    await page.setViewportSize({ width: 375, height: 740 });
+    const topOf = async (what: string): Promise<number> => (await page.locator(what).boundingBox())?.y ?? NaN;
+    await page.click('#scene');
+    await page.waitForSelector('#note-text:has-text("2 of 4")');
+    await state('paused');
+    expect(await page.evaluate(() => scrollY)).toBe(0);
+    const note = await page.locator('#note').boundingBox();
+    const [head, composer] = [await page.locator('.top').boundingBox(), await topOf('#composer')];
+    if (!note || !head) throw new Error('nothing is told');
+    expect(note.y).toBeGreaterThan(head.y + head.height);
+    // The lanes of the answer and of the barge-in are in sight as well.
+    expect(composer - note.y - note.height).toBeGreaterThan(300);
+    await say('hello');
+    await page.waitForFunction(() => !document.querySelector('#diagram')?.hasAttribute('data-leads'));
+    expect(await topOf('.talk')).toBeLessThan(await topOf('#diagram'));
+  });
+
+  it('says what went wrong on a phone where one writes, wherever the page is scrolled to', async () => {
+    await page.setViewportSize({ width: 375, height: 740 });
+    await page.click('#start');
+    await state('listening');
+    await page.click('#hazard-expired-key');
+    await page.waitForSelector('#hazard-expired-key[aria-pressed="true"]');
+    await say('are you there');
+    await page.waitForSelector('#notices .notice');
+    for (const top of [0, 100_000]) {
+      await page.evaluate((y) => scrollTo(0, y), top);
+      const box = await page.locator('.notice').boundingBox();
+      expect(box?.y).toBeGreaterThan(0);
+      expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThan(740);
     }
     expect(await violations(page)).toEqual([]);
   });

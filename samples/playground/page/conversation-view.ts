@@ -39,7 +39,7 @@ export class ConversationView {
     'div',
     { class: 'empty' },
     h('p', {}, 'Nothing was said yet.'),
-    h('p', {}, 'Press Start and talk, write below, or begin with one of these.'),
+    h('p', {}, 'Write below, or begin with one of these.'),
   );
   readonly #shown = new Map<string, Shown>();
   readonly #read = new Set<string>();

@@ -26,8 +26,10 @@ export function wireScene({ stage, form, begin, watch, recording }: ScenePlaces)
     fromEvent(byId('hazards', HTMLElement), 'click'),
   );
 
+  const diagram = byId('diagram', HTMLElement);
   let wasPlayed = false;
   takenOver$.subscribe(() => {
+    delete diagram.dataset['leads'];
     if (wasPlayed) watch.show('live');
     wasPlayed = false;
   });
@@ -38,6 +40,8 @@ export function wireScene({ stage, form, begin, watch, recording }: ScenePlaces)
     if (again) again.hidden = !isOver;
   };
   const play = async (): Promise<void> => {
+    // On a phone, what the scene is about stays where it was begun, and does not make room for the conversation.
+    diagram.dataset['leads'] = '';
     if (recording !== undefined) {
       await watch.open('The scene', await (await fetch(recording)).text());
       await stage.play();
@@ -66,6 +70,7 @@ export function wireScene({ stage, form, begin, watch, recording }: ScenePlaces)
     note.hidden = true;
   };
   close?.addEventListener('click', hide);
+  close?.addEventListener('click', () => delete diagram.dataset['leads']);
   stage.mode$.subscribe((mode) => {
     if (mode === 'starting' || mode === 'recording') hide();
   });

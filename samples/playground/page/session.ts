@@ -60,17 +60,20 @@ export class Session {
     this.caller = input && new Caller(input);
     this.#output = providers.find((provider): provider is OutputProvider => provider.roles.includes('output'));
     this.isPushToTalk = isPushToTalk(this.choices);
-    if (!isRemote) {
+    if (isRemote) {
+      const microphone = providers.find((provider): provider is InputProvider => provider.roles.includes('input'));
+      this.pipeline = new RemotePipeline({
+        url: `${talkPath}?${new URLSearchParams({ setup: JSON.stringify(setup) }).toString()}`,
+        ...(microphone && { microphone }),
+        audio: 'opus',
+      });
+    } else {
       const options = optionsOf(setup, this.choices, this.caller !== undefined);
       this.pipeline = new Pipeline({ ...{ providers, inputEvents: true }, ...options });
-      return;
     }
-    const microphone = providers.find((provider): provider is InputProvider => provider.roles.includes('input'));
-    this.pipeline = new RemotePipeline({
-      url: `${talkPath}?${new URLSearchParams({ setup: JSON.stringify(setup) }).toString()}`,
-      ...(microphone && { microphone }),
-      audio: 'opus',
-    });
+    // `events$` alone doesn't ask for the words as they sound, and the share of the audio that was played knows too
+    // little: of a long answer, only the next sentences are synthesized.
+    this.#work.add(this.pipeline.captions$.subscribe());
   }
 
   get events$(): Observable<VoiceEvent> {

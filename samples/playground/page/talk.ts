@@ -5,17 +5,21 @@ import type { SetupForm } from './setup-form.ts';
 import type { Choice } from './setup.ts';
 import type { Mode, Stage } from './stage.ts';
 
-const said: Readonly<Record<AgentState | Mode, string>> = {
+const said: Readonly<Record<Shown, string>> = {
   idle: 'Ready',
   starting: 'Connecting …',
   live: 'Listening',
   listening: 'Listening',
   thinking: 'Thinking',
   speaking: 'Speaking',
+  paused: 'Paused',
   over: 'The call is over',
   recording: 'Recording',
   playing: 'Playing a recording',
 };
+
+/** What the page says of the agent; while it is paused, nothing sounds. */
+type Shown = AgentState | Mode | 'paused';
 
 /** Wires the controls of the conversation: start and stop, mute, interrupt, what is written, and the tabs. */
 export function wireTalk(
@@ -29,6 +33,7 @@ export function wireTalk(
   const composer = byId('composer', HTMLFormElement);
   const text = byId('composer-text', HTMLInputElement);
   const how = byId('composer-how', HTMLFieldSetElement);
+  const or = byId('or', HTMLElement);
   const tabs = wireTabs();
 
   const begin = async (): Promise<boolean> => {
@@ -69,7 +74,9 @@ export function wireTalk(
   });
 
   form.setup$.subscribe(({ roles }) => {
-    how.hidden = roles.input !== 'local:BufferInput';
+    const isCaller = roles.input === 'local:BufferInput';
+    how.hidden = !isCaller;
+    or.textContent = isCaller ? 'Or write what the caller is to say.' : 'Or press Start and talk.';
   });
   stage.mode$.subscribe((mode) => {
     const isOn = mode === 'live' || mode === 'starting' || mode === 'playing';
@@ -86,13 +93,16 @@ export function wireTalk(
   stage.sources$
     .pipe(
       switchMap((events$) => events$),
-      filter((event) => event.type === 'agent.state'),
       // A conversation that is being ended is over when all of it is.
       filter(() => stage.session !== undefined || stage.mode === 'playing'),
     )
-    .subscribe(({ state: now }) => show(now));
+    .subscribe((event) => {
+      if (event.type === 'agent.state') show(event.state);
+      if (event.type === 'speech.paused') show('paused');
+      if (event.type === 'speech.resumed') show('speaking');
+    });
 
-  function show(value: AgentState | Mode): void {
+  function show(value: Shown): void {
     state.dataset['state'] = value;
     state.textContent = said[value];
   }

@@ -40,7 +40,9 @@ export function wireWatch(stage: Stage, palette$: Observable<Palette>, notices: 
   const [details, selected] = [byId('details', HTMLElement), byId('selected', HTMLElement)];
   const bar = byId('recording', HTMLElement);
   const file = byId('file', HTMLInputElement);
+  const legends = [byId('shapes', HTMLElement), byId('parts', HTMLElement)];
   byId('parts', HTMLElement).append(
+    h('li', {}, 'latency:'),
     ...steps.map(({ title, tone }) => h('li', {}, h('i', { class: `swatch ${tone}` }), title)),
   );
 
@@ -64,6 +66,7 @@ export function wireWatch(stage: Stage, palette$: Observable<Palette>, notices: 
   const view = (isTable: boolean): void => {
     byId('lanes', HTMLElement).hidden = isTable;
     byId('table', HTMLElement).hidden = !isTable;
+    for (const legend of legends) legend.hidden = isTable;
     button('view-table').setAttribute('aria-pressed', String(isTable));
     button('view-diagram').setAttribute('aria-pressed', String(!isTable));
     table.update(log.timeline);
