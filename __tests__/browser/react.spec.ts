@@ -7,6 +7,7 @@ import { silence } from '../../samples/sandbox/modem.ts';
 import { TestBrowser } from './support/browser.ts';
 import { violations } from './support/violations.ts';
 import './support/react-page-types.ts';
+import { violations } from './support/violations.ts';
 
 const sampleRate = 48_000;
 
@@ -434,6 +435,10 @@ describe('the React sample in Chromium', () => {
     await page.getByRole('button', { name: 'Send' }).click();
     await page.locator('[data-who=user]', { hasText: 'count to 3' }).waitFor();
     await page.locator('[data-who=agent]', { hasText: '1, 2, 3' }).waitFor();
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect(await violations(page)).toEqual([]);
+    }
     await page.getByRole('button', { name: 'Stop' }).click();
     await status.filter({ hasText: 'idle' }).waitFor();
     expect(await page.getByRole('alert').count()).toBe(0);

@@ -9,6 +9,7 @@ import { decodeSamples, encodeText, noise } from '../../samples/sandbox/modem.ts
 import { startSandbox, type Sandbox } from '../../samples/sandbox/index.ts';
 import { Program } from '../samples/tutorial/program.ts';
 import { TestBrowser } from './support/browser.ts';
+import { violations } from './support/violations.ts';
 
 const tutorial = fileURLToPath(new URL('../../samples/tutorial/', import.meta.url));
 const sampleRate = 48_000;
@@ -147,6 +148,7 @@ describe('The tutorial', () => {
     await page.getByText('agent: 1, 2, 3.').waitFor();
     await page.getByRole('status').filter({ hasText: 'listening' }).waitFor();
     expect(await heardIn(page)).toBe('1, 2, 3.');
+    expect(await violations(page)).toEqual([]);
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByRole('status').filter({ hasText: 'idle' }).waitFor();
     expect(await page.getByRole('alert').count()).toBe(0);

@@ -81,13 +81,11 @@ export function App({ options, notice }: AppProps): ReactElement {
         <p aria-hidden="true" className="caption">
           {caption}
         </p>
-        <div role="log" aria-label="What was said">
-          <ol>
-            {lines.map((item) => (
-              <Line key={item.id} item={item} />
-            ))}
-          </ol>
-        </div>
+        <ol aria-live="polite" aria-label="What was said">
+          {lines.map((item) => (
+            <Line key={item.id} item={item} />
+          ))}
+        </ol>
         {lines.length === 0 && !caption && (
           <p className="empty">{isOff ? 'Press Start.' : notice ? 'Type something.' : 'Say something, or type it.'}</p>
         )}

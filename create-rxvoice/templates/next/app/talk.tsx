@@ -33,13 +33,11 @@ export function Talk({ sandbox }: { readonly sandbox: string | undefined }) {
       <button onClick={() => void (state === 'idle' ? start() : stop())}>{state === 'idle' ? 'Start' : 'Stop'}</button>
       <output>{state === 'running' ? agentState : state}</output>
       {sandbox && <p>This is the sandbox: start, type “count to 5”, and hear the answer in tones.</p>}
-      <div role="log">
-        <ol>
-          {lines.map(({ id, speaker, text }) => (
-            <li key={id}>{speaker === 'user' ? <b>{text}</b> : text}</li>
-          ))}
-        </ol>
-      </div>
+      <ol aria-live="polite">
+        {lines.map(({ id, speaker, text }) => (
+          <li key={id}>{speaker === 'user' ? <b>{text}</b> : text}</li>
+        ))}
+      </ol>
       <form
         onSubmit={(event) => {
           event.preventDefault();
