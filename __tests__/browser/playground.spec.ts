@@ -578,6 +578,7 @@ describe('The playground in Chromium', () => {
       await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
       expect([width, await unseen()]).toEqual([width, []]);
     }
+    expect(await page.textContent('#hazards-title')).toBe('Break something');
     await page.click('#start');
     await state('listening');
     await page.setViewportSize({ width: 1440, height: 900 });

@@ -1,4 +1,5 @@
 /** Slow: the vendor's client takes seconds to load. */
+import { readdirSync } from 'node:fs';
 import { lastValueFrom, reduce } from 'rxjs';
 import { providerRows } from '../../../samples/playground/page/providers.ts';
 import { choicesOf, configOf, type Setup } from '../../../samples/playground/page/setup.ts';
@@ -42,4 +43,26 @@ describe('Every provider that the page offers in the sandbox', () => {
       await provider.dispose();
     });
   }
+});
+
+describe('What a provider is called on the page', () => {
+  it('begins with its vendor, as the vendor’s entry has it', async () => {
+    const files = readdirSync(new URL('../../../lib/vendors', import.meta.url)).map((file) => file.replace('.ts', ''));
+    const entries = await Promise.all(
+      files.map(async (entry) => {
+        const exported = (await import(`../../../lib/vendors/${entry}.ts`)) as Record<string, unknown>;
+        return { entry, names: Object.entries(exported) };
+      }),
+    );
+    const rows = providerRows.filter(({ vendor }) => vendor !== undefined && vendor !== 'compatible');
+    expect(rows.length).toBeGreaterThan(30);
+    const others = rows.filter((row) => {
+      const type = classOf(row);
+      const vendor = entries.find(({ names }) => names.some(([, each]) => each === type));
+      const called = vendor?.names.filter(([name, each]) => each === type && name !== row.name).map(([name]) => name);
+      const [first = ''] = row.about.toLowerCase().split(' ');
+      return ![vendor?.entry ?? '', ...(called ?? [])].some((name) => name.toLowerCase().startsWith(first));
+    });
+    expect(others.map(({ about, name }) => `${about} · ${name}`)).toEqual([]);
+  });
 });
