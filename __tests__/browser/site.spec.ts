@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { TestBrowser } from './support/browser.ts';
+import { violations } from './support/violations.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const folder = '.cache/site-spec';
@@ -91,6 +92,38 @@ describe('The site', () => {
         (getComputedStyle(document.body).backgroundColor.match(/\d+/g) ?? []).map(Number),
       );
       expect(red > 128).toBe(colorScheme === 'light');
+    });
+  }
+
+  for (const [width, colorScheme] of [
+    [1440, 'light'],
+    [1440, 'dark'],
+    [390, 'light'],
+    [390, 'dark'],
+  ] as const) {
+    it(`is clean for axe at ${width} pixels in the ${colorScheme}, its playground too`, async () => {
+      await page.setViewportSize({ width, height: 800 });
+      await page.emulateMedia({ colorScheme });
+      const found: Record<string, string[]> = {};
+      for (const path of [
+        'index.html',
+        'documents/Operators.html',
+        'documents/Playground.html',
+        'documents/Preflight.html',
+        'documents/Deepgram_Flux__AlphaFlux.html',
+        'modules/rxvoice.html',
+        'classes/rxvoice.Pipeline.html',
+        'functions/rxvoice_operators.sentences.html',
+        'playground/index.html',
+        'playground/features.html',
+      ]) {
+        const response = await page.goto(`${origin}/${path}`);
+        expect([path, response?.status()]).toEqual([path, 200]);
+        await page.waitForLoadState('networkidle');
+        // The tree of TypeDoc has a link within each branch that opens: its script builds it.
+        found[path] = (await violations(page)).filter((each) => !/^nested-interactive: <summary [^>]*\$/.test(each));
+      }
+      expect(Object.entries(found).filter(([, each]) => each.length > 0)).toEqual([]);
     });
   }
 
