@@ -789,6 +789,7 @@ describe('StreamingSTT: life', () => {
     expect([errors.length, results.length]).toEqual([1, 1]);
     expect(String(errors[0])).toContain('malformed message of type broken');
     expect(String(errors[0])).not.toContain('canary');
+    expect(String(errors[0]?.cause)).toContain('canary');
     await end({ stt, clock });
   });
 

@@ -1,5 +1,5 @@
 /** The providers that need no service keep the contract that is asked of everybody's. */
-import { concatMap, delay, from, lastValueFrom, NEVER, of, type Observable, type ObservableInput } from 'rxjs';
+import { concatMap, delay, EMPTY, from, lastValueFrom, NEVER, of, type Observable, type ObservableInput } from 'rxjs';
 import type { AudioChunk } from '../../../lib/audio/types.ts';
 import { TextOutput, TextVoice } from '../../../lib/features/text-only.ts';
 import { BufferInput } from '../../../lib/providers/input/buffer-input.ts';
@@ -123,4 +123,16 @@ it('FakeOutput keeps what is heard in a second life, too', async () => {
     await output.dispose();
   }
   expect(audioToText(output.heard, 1)).toBe('onetwo');
+});
+
+it('a case that fails says what errors$ had to say, and why', async () => {
+  class Deaf extends FakeLLM {
+    override generate(): Observable<never> {
+      this.report(this.error('ignored a malformed message', { code: 'protocol', cause: new TypeError('no words') }));
+      return EMPTY;
+    }
+  }
+  const name = 'generate(): everybody hears what its subscriber gets';
+  const found = llmContract(() => new Deaf(), quick).find((each) => each.name === name);
+  await expect(found?.run()).rejects.toThrow('it gave nothing; errors$ says: ignored a malformed message (no words)');
 });

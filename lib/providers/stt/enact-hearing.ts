@@ -22,7 +22,7 @@ export interface HearingWorld {
   readonly failure: (fault: STTFault) => VoiceError;
   readonly awaitFinal: (ask: number, ms: number) => void;
   readonly warn: (text: string, options: Pick<VoiceError, 'code'>) => void;
-  readonly malformed: (kind: string) => void;
+  readonly malformed: (kind: string, cause?: unknown) => void;
   readonly log: (text: string) => void;
   readonly dead: (effect: Extract<HearingEffect, { type: 'dead' }>) => void;
 }
@@ -56,7 +56,7 @@ export function enactor(world: HearingWorld): (effect: HearingEffect, say: Say) 
     },
     'heard-all': () => listening()?.heardAll(),
     warning: ({ text, code = 'server', always = false }) => (always ? warn(`: ${text}`, { code }) : warnOnce(text)),
-    malformed: ({ kind }) => world.malformed(kind),
+    malformed: ({ kind, cause }) => world.malformed(kind, cause),
     log: ({ text }) => world.log(text),
     dead: (effect) => world.dead(effect),
   };

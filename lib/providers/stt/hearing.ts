@@ -81,7 +81,7 @@ export type HearingEffect =
   /** The answer to a request is due within `ms` milliseconds. */
   | { readonly type: 'await-final'; readonly ask: number; readonly ms: number }
   /** A message that does not fit the wire. */
-  | { readonly type: 'malformed'; readonly kind: string }
+  | { readonly type: 'malformed'; readonly kind: string; readonly cause?: unknown }
   /** No answer to `limitMs` of voice; `isFinal` when too often in a row. */
   | { readonly type: 'dead'; readonly isFinal: boolean; readonly limitMs: number };
 
@@ -180,8 +180,8 @@ function onMessage<C extends StreamingSTTConfig, S>(
     const [looked, ...noted] = wire.each(hearing.wire, message, context);
     const [state, ...effects] = read(looked, message, context);
     return apply(wire, hearing, [state, ...noted, ...effects], context);
-  } catch {
-    return [hearing, { type: 'malformed', kind: `ignored a malformed message of type ${type}` }];
+  } catch (cause) {
+    return [hearing, { type: 'malformed', kind: `ignored a malformed message of type ${type}`, cause }];
   }
 }
 

@@ -292,7 +292,7 @@ export interface STTDialect<C extends StreamingSTTConfig, S> {
  * A streaming speech-to-text service as data: its address, what to send, what its messages mean. All of it is pure;
  * `StreamingSTT` runs it, and owns the connection, the audio, replay, keep-alive, errors and the clock.
  *
- * A provider is one file (see `alpha-stt.ts`), or two when its facts are many:
+ * A provider is one file, or two when its facts are many:
  *
  * 1. its configuration type, and `rules` for it;
  * 2. its state `S`: an immutable object, holding what the service has sent and the application has not received yet. Leave

@@ -71,7 +71,9 @@ export class WireRunner<C extends StreamingSTTConfig, S> {
   /** What the wire can read. */
   readonly context: STTContext<C>;
   readonly #lost$ = new Subject<VoiceError>();
-  readonly #malformedOnce = oncePerKind((kind) => this.#warn(` ${kind}`, { code: 'protocol' }));
+  readonly #malformedOnce = oncePerKind((kind) => this.#warn(` ${kind}`, { code: 'protocol', cause: this.#thrown }));
+  /** What was thrown at the latest of them. */
+  #thrown: unknown;
   readonly #uplink = new AudioUplink({
     format: () => this.#host.format(),
     scheduler: () => this.#scheduler,
@@ -111,7 +113,7 @@ export class WireRunner<C extends StreamingSTTConfig, S> {
       failure: host.failure,
       awaitFinal: (ask, ms) => this.#awaitFinal(ask, ms),
       warn: (text, options) => this.#warn(text, options),
-      malformed: this.#malformedOnce,
+      malformed: (kind, cause) => this.#malformed(kind, cause),
       log: host.log,
       dead: (effect) => this.#replaceDead(effect),
     });
@@ -294,13 +296,18 @@ export class WireRunner<C extends StreamingSTTConfig, S> {
     try {
       this.#host.configureAudio(metadata);
       return true;
-    } catch {
-      this.#malformedOnce(`expects ${describeFormat(this.#host.format())}; dropping ${describeFormat(metadata)}`);
+    } catch (cause) {
+      this.#malformed(`expects ${describeFormat(this.#host.format())}; dropping ${describeFormat(metadata)}`, cause);
       return false;
     }
   }
 
-  #warn(text: string, { code }: Pick<VoiceError, 'code'>): void {
-    this.#host.report(this.#host.error(`${this.#wire.name}${text}`, { code, recoverable: true }));
+  #malformed(kind: string, cause: unknown): void {
+    this.#thrown = cause;
+    this.#malformedOnce(kind);
+  }
+
+  #warn(text: string, options: Pick<VoiceError, 'code'> & { readonly cause?: unknown }): void {
+    this.#host.report(this.#host.error(`${this.#wire.name}${text}`, { ...options, recoverable: true }));
   }
 }

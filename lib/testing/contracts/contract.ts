@@ -100,9 +100,13 @@ export class Bench<P extends ProviderContract, T> {
     const run = async (): Promise<void> => {
       const provider = create();
       this.#assertWhole(provider);
+      const told = new Told(provider);
       try {
         await body(provider);
+      } catch (cause) {
+        throw told.with(cause);
       } finally {
+        told.close();
         await this.inTime(provider.dispose(), 'dispose()');
       }
     };
@@ -171,6 +175,31 @@ export class Bench<P extends ProviderContract, T> {
       return [[key, stream]];
     });
     return new Map(found);
+  }
+}
+
+/** What a provider says in `errors$` while a case runs: often why it breaks the rule. */
+class Told {
+  readonly #errors: unknown[] = [];
+  readonly #subscription: Subscription | undefined;
+
+  constructor(provider: ProviderContract) {
+    const stream: unknown = Reflect.get(provider, 'errors$');
+    if (!isObservable(stream)) return;
+    const next = (error: unknown): void => void this.#errors.push(error);
+    this.#subscription = stream.subscribe({ next, error: next });
+  }
+
+  /** What a case failed with, and the first that was told. */
+  with(failure: unknown): unknown {
+    const [first] = this.#errors;
+    if (!(failure instanceof Error) || first === undefined) return failure;
+    const because = first instanceof Error && first.cause !== undefined ? ` (${shown(first.cause)})` : '';
+    return new Error(`${failure.message}; errors$ says: ${shown(first)}${because}`, { cause: failure });
+  }
+
+  close(): void {
+    this.#subscription?.unsubscribe();
   }
 }
 
