@@ -22,6 +22,22 @@ const variables: Partial<Record<VendorName, string>> = {
   ...{ pi: 'CARTESIA', rho: 'SPEECHIFY', sigma: 'MURF', tau: 'LMNT', upsilon: 'SMALLEST', phi: 'RIME', psi: 'FISH' },
 };
 
+/** Whose service each one is: the entry of the package that has its classes. */
+const names: Readonly<Record<VendorName, string>> = {
+  ...{ alpha: 'deepgram', beta: 'assemblyai', gamma: 'elevenlabs', delta: 'soniox', epsilon: 'gladia' },
+  ...{
+    zeta: 'speechmatics',
+    eta: 'revai',
+    theta: 'openai',
+    iota: 'google',
+    kappa: 'azure',
+    lambda: 'aws (Transcribe)',
+  },
+  ...{ mu: 'anthropic', nu: 'groq', xi: 'mistral', omicron: 'google (Gemini)', omicronAgent: 'google (Gemini Live)' },
+  ...{ compatible: 'any other model', pi: 'cartesia', rho: 'speechify', sigma: 'murf', tau: 'lmnt' },
+  ...{ upsilon: 'smallest', phi: 'rime', chi: 'minimax', psi: 'fishaudio', omega: 'aws (Polly)' },
+};
+
 /** The environment of programs that are to use a sandbox. */
 export function environmentOf({ url, endpoints }: Pick<Sandbox, 'url' | 'endpoints'>, key: string): NodeJS.ProcessEnv {
   const vendors = Object.entries(variables).flatMap(([vendor, name]) => [
@@ -88,14 +104,18 @@ export async function runSandbox(args: readonly string[]): Promise<void> {
 
 function tell(sandbox: Sandbox, environment: NodeJS.ProcessEnv): void {
   for (const line of addressTable(sandbox)) console.log(line);
-  console.log('\nThe environment of programs (`rxvoice sandbox -- command` sets it):\n');
+  console.log(
+    '\nThe environment of programs (`rxvoice sandbox -- command` sets it). Give a provider its address as `endpoint`:\n',
+  );
   for (const [name, value] of Object.entries(environment)) console.log(`${name}=${value ?? ''}`);
   console.log('\nRefused requests are explained here. Ctrl-C ends it.');
 }
 
 /** Where each vendor is: lines of three columns. */
 export function addressTable({ endpoints, proxies }: Pick<Sandbox, 'endpoints' | 'proxies'>): string[] {
-  const rows = Object.entries(endpoints).map(([name, endpoint]) => [name, endpoint, proxies[name as VendorName]]);
+  const rows = (Object.keys(endpoints) as VendorName[])
+    .sort((one, other) => names[one].localeCompare(names[other], 'en'))
+    .map((vendor) => [names[vendor], endpoints[vendor], proxies[vendor]]);
   const all = [['vendor', 'endpoint (with the key)', 'proxyUrl (without any)'], ...rows];
   const width = (column: number): number => Math.max(...all.map((row) => row[column]?.length ?? 0)) + 2;
   const [first, second] = [width(0), width(1)];

@@ -125,7 +125,15 @@ describe('rxvoice sandbox', () => {
     const [head = '', ...rows] = addressTable(sandbox);
     const [second, third] = [head.indexOf('endpoint'), head.indexOf('proxyUrl')];
     for (const row of rows)
-      expect(row).toMatch(new RegExp(`^\\w+ {2,}(?<=^.{${second}})http\\S+ {2,}(?<=^.{${third}})http`));
+      expect(row).toMatch(new RegExp(`^[\\w ()]+ {2,}(?<=^.{${second}})http\\S+ {2,}(?<=^.{${third}})http`));
+  });
+
+  it('names each vendor as the entry of its classes does', async () => {
+    await using sandbox = await startSandbox();
+    const rows = addressTable(sandbox).map((row) => row.split(/ {2,}/));
+    const { url } = sandbox;
+    expect(rows).toContainEqual(['deepgram', `${url}/alpha`, `${url}/proxy/alpha`]);
+    expect(rows).toContainEqual(['aws (Polly)', `${url}/omega`, `${url}/proxy/omega`]);
   });
 });
 
