@@ -215,7 +215,7 @@ describe('addresses', () => {
     expect(new Remote({ proxyUrl: new URL(proxyUrl) }).url('/v1')).toMatch(`${proxyUrl}/v1?`);
     expect(new Remote({ endpoint: new URL(endpoint) }).resolveBaseUrl()).toBe(endpoint);
     expect(() => new Remote({ endpoint: new URL('ftp://a.example') }).url('/')).toThrow(
-      'Remote: "ftp://a.example" must be an https:// URL',
+      'Remote: "ftp://a.example/" must be an https:// URL',
     );
   });
 
@@ -242,7 +242,13 @@ describe('addresses', () => {
   it('that are missing or malformed are told with what to do', () => {
     expect(() => new Homeless({}).url('/')).toThrow('Remote needs an address: set endpoint or proxyUrl');
     expect(() => new Remote({ endpoint: 'not an address' }).url('/')).toThrow(
-      'Remote: "not an address" must be an https:// URL',
+      'Remote: "not an address/" must be an https:// URL',
+    );
+  });
+
+  it('whose path is no path are told with it', () => {
+    expect(() => new Remote({ endpoint: 'http://127.0.0.1:8080' }).url('v1/say')).toThrow(
+      'Remote: "http://127.0.0.1:8080v1/say" must be an https:// URL',
     );
   });
 
@@ -250,7 +256,7 @@ describe('addresses', () => {
     'without a scheme that connects are told with what to do: %s',
     (proxyUrl) => {
       for (const read of ['url', 'socketUrl'] as const) {
-        expect(() => new Remote({ proxyUrl })[read]('/v1')).toThrow(`Remote: "${proxyUrl}" must be an https:// URL`);
+        expect(() => new Remote({ proxyUrl })[read]('/v1')).toThrow(`Remote: "${proxyUrl}/v1" must be an https:// URL`);
       }
     },
   );

@@ -203,7 +203,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     const whole = address.replace(/(?<!\/)\/+$/, '') + path;
     // "localhost:8080/voice" is a URL as well, of the scheme "localhost".
     if (!/^(http|ws)s?:/i.test(whole) || !URL.canParse(whole)) {
-      throw this.error(`${this.name}: "${redact(base)}" must be an https:// URL`, { code: 'configuration' });
+      throw this.error(`${this.name}: "${redact(whole)}" must be an https:// URL`, { code: 'configuration' });
     }
     const url = new URL(whole);
     if (ownQuery) for (const [key, value] of new URLSearchParams(ownQuery)) url.searchParams.append(key, value);
