@@ -338,6 +338,13 @@ describe('the proxy as a Fetch handler', () => {
     });
   }
 
+  it.each([undefined, ''])('a base that comes from an unset variable is none: %j', async (unset) => {
+    const ofItsOwn = { ...groq, base: basesOn(service)['nu'] ?? '' };
+    const proxy = create({ targets: { groq: ofItsOwn }, bases: { groq: unset } });
+    expect((await proxy.fetch(ask())).status).toBe(200);
+    expect(service.received).toMatchObject([{ url: '/real/nu/chat/completions' }]);
+  });
+
   it('refuses settings that would do nothing', () => {
     expect(() => create({ tokens: ['groq'] })).toThrow('tokens names groq, which is not a target that grants tokens');
     expect(() => create({ tokens: ['constructor'] })).toThrow('tokens names constructor');

@@ -29,7 +29,7 @@ export class Mounts {
   readonly prefix: string;
   readonly #mounted = new Map<string, ProxyTarget>();
   readonly #missing = new Map<string, readonly string[]>();
-  readonly #bases: Readonly<Record<string, string>>;
+  readonly #bases: Readonly<Record<string, string | undefined>>;
   readonly #tokens: readonly string[];
   readonly #pages: OriginRules;
   readonly #environment: ProxyEnvironment;
@@ -79,7 +79,8 @@ export class Mounts {
 
   /** The address that the application gives in place of a target's own. */
   baseOf(name: string): string | undefined {
-    return this.#bases[name];
+    const base = this.#bases[name];
+    return base === '' ? undefined : base;
   }
 
   /** What a request is for, or why it is refused. */
@@ -120,7 +121,7 @@ export class Mounts {
   }
 
   #address(name: string, target: ProxyTarget, { base }: Pick<ProxyRoute, 'base'>): string {
-    return baseOf(name, this.#bases[name] ?? base ?? target.base, this.#environment);
+    return baseOf(name, this.baseOf(name) ?? base ?? target.base, this.#environment);
   }
 }
 

@@ -9,8 +9,11 @@ export interface ProxyOptions {
   readonly environment?: ProxyEnvironment;
   /** Path before the mounts, such as `/api/voice`. Default: none. */
   readonly prefix?: string;
-  /** Addresses in place of the targets' own, by mount: a region, a gateway, a test. */
-  readonly bases?: Readonly<Record<string, string>>;
+  /**
+   * Addresses in place of the targets' own, by mount: a region, a gateway, a test. An empty one, such as of an unset
+   * environment variable, counts as absent.
+   */
+  readonly bases?: Readonly<Record<string, string | undefined>>;
   /** Origins whose pages it serves, such as `https://app.example.com`. Default: those of its own port on this machine. */
   readonly origins?: readonly string[];
   /** Whether requests must come from a page: programs send no `Origin` header. Default: true. */

@@ -11,10 +11,7 @@ function voiceProxy(environment: Record<string, string | undefined>) {
       prefix: '/voice',
       targets: { deepgram, groq },
       environment,
-      bases: {
-        ...(DEEPGRAM_BASE_URL && { deepgram: DEEPGRAM_BASE_URL }),
-        ...(GROQ_BASE_URL && { groq: GROQ_BASE_URL }),
-      },
+      bases: { deepgram: DEEPGRAM_BASE_URL, groq: GROQ_BASE_URL },
       log: console.log,
     });
     middlewares.use(proxy.handle);

@@ -9,10 +9,7 @@ const handler = (request: Request): Promise<Response> => {
     prefix: '/api/voice',
     targets: { deepgram, groq },
     tokens: ['deepgram'],
-    bases: {
-      ...(DEEPGRAM_BASE_URL && { deepgram: DEEPGRAM_BASE_URL }),
-      ...(GROQ_BASE_URL && { groq: GROQ_BASE_URL }),
-    },
+    bases: { deepgram: DEEPGRAM_BASE_URL, groq: GROQ_BASE_URL },
     log: console.log,
   });
   return proxy.fetch(request);
