@@ -6,7 +6,7 @@ import {
   ProviderInitializationError,
   RemoteProvider,
   silentLogger,
-  type VoiceError,
+  VoiceError,
   type AuthType,
   type RemoteConfig,
 } from 'rxvoice';
@@ -132,6 +132,12 @@ describe('direct mode', () => {
     await expect(provider.resolveApiKey()).rejects.toMatchObject({
       ...{ code: 'unauthorized', message: 'Remote: the apiKey factory failed' },
     });
+  });
+
+  it('passes on what a factory says as a VoiceError: it knows whether another try makes sense', async () => {
+    const refusal = new VoiceError('No token for this user', { code: 'unauthorized', status: 401 });
+    const provider = new Remote({ apiKey: () => Promise.reject(refusal) });
+    await expect(provider.resolveApiKey()).rejects.toBe(refusal);
   });
 
   it('rejects an empty credential', async () => {

@@ -17,7 +17,7 @@ import {
 import { Clients, clientAddress } from '../../lib/proxy/clients.ts';
 import { firstValueFrom, timeout } from 'rxjs';
 import { WebSocket } from 'ws';
-import { AlphaTTS } from '../../lib/index.ts';
+import { AlphaFlux, AlphaTTS, VoiceError } from '../../lib/index.ts';
 import { targets } from '../../samples/proxy/index.ts';
 import { startSandbox } from '../../samples/sandbox/index.ts';
 import { basesOn, environment, secretOf, send, settled, startService, type Service } from './service-fixture.ts';
@@ -530,6 +530,28 @@ describe('short-lived tokens', () => {
     socket.terminate();
   });
 
+  it.each([
+    [401, 'unauthorized', false],
+    [404, 'configuration', false],
+    [429, 'configuration', true],
+    [502, 'configuration', true],
+  ])('tell a page why it gets none, and whether to try again: %i', async (status, code, recoverable) => {
+    const error = { type: 'proxy', code: 'not_authorized', message: 'The proxy does not know this user' };
+    const server = http.createServer((_request, response) => {
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const told: unknown = await proxyToken(`http://127.0.0.1:${port}/deepgram/token`)().catch(
+      (cause: unknown) => cause,
+    );
+    expect(VoiceError.is(told)).toBe(true);
+    expect(told).toMatchObject({ status, code, recoverable });
+    expect(String(told)).toContain(`The proxy gave no token (${status}): The proxy does not know this user`);
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
   it('let a page speak to the service itself', async () => {
     await using sandbox = await startSandbox();
     await using proxy = createProxy({
@@ -548,6 +570,13 @@ describe('short-lived tokens', () => {
     expect(data.length).toBeGreaterThan(0);
     await tts.dispose();
     await expect(proxyToken(`${mount}/elsewhere`)()).rejects.toThrow('The proxy gave no token (404)');
+    const lost = new AlphaFlux({ apiKey: proxyToken(`${mount}/elsewhere`), endpoint: sandbox.endpoints.alpha });
+    await lost.initialize();
+    const refusal: unknown = await lost.connect().catch((error: unknown) => error);
+    expect(VoiceError.is(refusal)).toBe(true);
+    expect(refusal).toMatchObject({ code: 'configuration', recoverable: false, status: 404 });
+    expect(String(refusal)).toContain('Is the service in the list of its option tokens?');
+    await lost.dispose();
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   });

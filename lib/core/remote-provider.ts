@@ -1,5 +1,5 @@
 import type { SchedulerLike } from 'rxjs';
-import { ProviderInitializationError, type VoiceError } from './errors.ts';
+import { ProviderInitializationError, VoiceError } from './errors.ts';
 import type { Logger } from './logger.ts';
 import { Provider } from './provider.ts';
 import { redact } from './redact.ts';
@@ -185,7 +185,7 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
   resolveBaseUrl(): string | undefined {
     // An empty setting, such as from an unset environment variable, counts as absent.
     const base = [this.config.proxyUrl, this.config.endpoint, this.defaultBaseUrl].find(Boolean)?.toString();
-    if (base === undefined) return undefined;
+    if (!base) return undefined;
     const page = (globalThis as { location?: { href?: string } }).location?.href;
     const absolute = /^[a-z][a-z\d+.-]*:/i.test(base) || !page ? base : new URL(base, page).href;
     return absolute.replace(/(?<!\/)\/+$/, '');
@@ -330,6 +330,8 @@ export abstract class RemoteProvider<C extends RemoteConfig> extends Provider<C>
     try {
       value = await factory();
     } catch (cause) {
+      // What it knows to say is for the application, and whether another try makes sense.
+      if (VoiceError.is(cause)) throw cause;
       throw this.error(`${this.name}: the apiKey factory failed`, { code: 'unauthorized', recoverable: true, cause });
     }
     if (typeof value === 'string' && sendable.test(value)) return value;

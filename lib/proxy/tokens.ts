@@ -1,3 +1,4 @@
+import type { VoiceErrorOptions } from '../core/errors.ts';
 import type { ProxyEnvironment, ProxyTarget, ProxyTokenGrant } from './proxy-target.ts';
 import { baseOf } from './proxy-target.ts';
 import type { Refusal } from './refusal.ts';
@@ -86,14 +87,28 @@ function memberOf(text: string, name: string): string {
  *
  * @param url - The mount's path of a token, such as `/api/voice/deepgram/token`.
  * @param init - For `fetch`, such as headers that tell who the user is. Default: none.
- * @returns A function that rejects when the proxy refuses.
+ * @returns A function that rejects with a `VoiceError` when the proxy refuses: with its reason, and at once unless another
+ *   try makes sense.
  */
 export function proxyToken(url: string | URL, init: RequestInit = {}): () => Promise<string> {
   return async () => {
     const response = await fetch(url, { ...init, method: 'POST' });
-    const answer: unknown = await response.json().catch(() => undefined);
-    const token: unknown = typeof answer === 'object' && answer !== null ? Reflect.get(answer, 'token') : undefined;
-    if (response.ok && typeof token === 'string') return token;
-    throw new Error(`The proxy gave no token (${response.status}): is it in the list of its option tokens?`);
+    const { status } = response;
+    const answer = recordOf(await response.json().catch(() => undefined));
+    if (response.ok && typeof answer['token'] === 'string') return answer['token'];
+    const { code, message } = recordOf(answer['error']);
+    const reason = typeof message === 'string' ? `: ${message}` : '';
+    const hint = code === 'path_not_listed' ? '. Is the service in the list of its option tokens?' : '';
+    const facts: VoiceErrorOptions = {
+      ...{ status, code: status === 401 || status === 403 ? 'unauthorized' : 'configuration' },
+      recoverable: status === 408 || status === 429 || status >= 500,
+    };
+    // A VoiceError without its class, so that a page that loads this alone loads little.
+    const error = new Error(`The proxy gave no token (${status})${reason}${hint}`);
+    throw Object.assign(error, facts, { [Symbol.for('rxvoice.error')]: true });
   };
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
 }
