@@ -552,6 +552,14 @@ describe('short-lived tokens', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
+  it('are missed in the log, where no setting grants them', async () => {
+    const lines: string[] = [];
+    const log = (line: string): void => void lines.push(line);
+    await using proxy = createProxy({ targets: { deepgram }, environment, requiresOrigin: false, log });
+    await proxy.fetch(new Request('https://app.example.com/deepgram/token', { method: 'POST' }));
+    expect(lines).toEqual(['POST /deepgram/token 404 (path_not_listed, deepgram is not in the setting tokens)']);
+  });
+
   it('let a page speak to the service itself', async () => {
     await using sandbox = await startSandbox();
     await using proxy = createProxy({

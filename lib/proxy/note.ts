@@ -1,7 +1,7 @@
 import type { Asked } from './asked.ts';
 import { originAdvice } from './origin.ts';
 import type { ProxyTarget } from './proxy-target.ts';
-import { isRefusal, type Refusal } from './refusal.ts';
+import { isRefusal, noSocket, type Refusal } from './refusal.ts';
 import { findRoute } from './target.ts';
 
 /** What {@link noter} needs to know of the proxy. */
@@ -19,17 +19,19 @@ export function noter({ prefix, mounted, missing, log }: NoterOptions) {
     const [path = ''] = asked.target.split(/[?#]/, 1);
     const name = path.slice(prefix.length).split('/')[1] ?? '';
     const absent = missing.get(name);
+    const below = path.slice(prefix.length + name.length + 1);
+    const target = mounted.get(name);
+    const isToken = Object.hasOwn(target?.tokens ?? {}, below.slice(1));
     const advice = [
       absent && `${absent.join(', ')} not set`,
       refusal?.code === 'origin_refused' ? originAdvice(asked) : undefined,
+      refusal?.code === 'path_not_listed' && isToken ? `${name} is not in the setting tokens` : undefined,
+      refusal === noSocket ? refusal.message : undefined,
     ];
     const why = refusal && [refusal.code, ...advice].filter(Boolean).join(', ');
     // A path may be anything, a secret that went astray among it: only one that is listed is shown.
-    const below = path.slice(prefix.length + name.length + 1);
-    const target = mounted.get(name);
     const isKnown =
-      (target?.routes ?? []).some((route) => !isRefusal(findRoute([route], below, route.method))) ||
-      Object.hasOwn(target?.tokens ?? {}, below.slice(1));
+      isToken || (target?.routes ?? []).some((route) => !isRefusal(findRoute([route], below, route.method)));
     const shown = isKnown ? path : absent ? `${prefix}/${name}/…` : '…';
     write(log, `${method} ${shown} ${outcome}${why ? ` (${why})` : ''}`);
   };
