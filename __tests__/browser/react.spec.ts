@@ -7,7 +7,6 @@ import { silence } from '../../samples/sandbox/modem.ts';
 import { TestBrowser } from './support/browser.ts';
 import { violations } from './support/violations.ts';
 import './support/react-page-types.ts';
-import { violations } from './support/violations.ts';
 
 const sampleRate = 48_000;
 
