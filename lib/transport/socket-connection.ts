@@ -1,5 +1,5 @@
 import { failRefused, openSocket as runtimeSocket } from '#websocket';
-import { asyncScheduler, catchError, concat, defer, EMPTY, from, Observable, switchMap, throwError } from 'rxjs';
+import { asyncScheduler, catchError, concat, defer, EMPTY, from, map, Observable, switchMap, throwError } from 'rxjs';
 import { messageOf, VoiceError, type VoiceErrorOptions } from '../core/errors.ts';
 import { redactUrl } from '../core/redact-url.ts';
 import { redact as redactText } from '../core/redact.ts';
@@ -220,6 +220,14 @@ export function connectOnce(
         }
       }
     };
+    /** Whether a message no longer changes more than the time of the last one. */
+    let isOpen = false;
+    // A message that may cut the agent off does not wait for our own bookkeeping.
+    const messagesFirst = (event: SocketEvent): SocketInput => {
+      if (!isOpen || event.type !== 'message') return event;
+      context.onMessage(event.data);
+      return { type: 'alive' };
+    };
     const machine: Machine<SocketPhase, SocketInput, SocketEffect> = {
       start: { type: 'connecting', until: scheduler.now() + connectTimeoutMs },
       reduce: (phase, input, at) => reduceSocket(options, phase, input, at),
@@ -228,8 +236,12 @@ export function connectOnce(
     };
     subscriber.add(failure$.subscribe({ next: fail, error: fail }));
     subscriber.add(
-      wire$.pipe(fold(machine, scheduler)).subscribe({
-        next: (step) => eachEffect(step, enact),
+      wire$.pipe(map(messagesFirst), fold(machine, scheduler)).subscribe({
+        next: (step) => {
+          const [phase] = step;
+          isOpen = phase.type === 'connected' && phase.hasOpening && phase.isReady;
+          eachEffect(step, enact);
+        },
         error: fail,
       }),
     );
