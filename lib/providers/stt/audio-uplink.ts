@@ -60,6 +60,8 @@ export class AudioUplink {
   /** Feeds the current connection; `undefined` without one. */
   #feed: AudioFeed | undefined;
   #clock: ConnectionClock | undefined;
+  /** How far ahead of the audio sent a word may be, in milliseconds: compressed audio has no known duration. */
+  #aheadMs: number = maxMoment;
   /** Messages for the next connection, and silence in milliseconds, to follow the audio it receives first. */
   #afterAudio: (string | number)[] = [];
   /** Whether a connection is open that has not received its first audio. */
@@ -130,7 +132,7 @@ export class AudioUplink {
    * message: what was sent is looked up once.
    */
   moments(): (connectionMs: number) => number | undefined {
-    const mostMs = this.isPcm && this.#clock ? this.sentMs + aheadMs : maxMoment;
+    const mostMs = this.#clock ? this.#clock.sentMs + this.#aheadMs : maxMoment;
     return (connectionMs) => (connectionMs >= 0 && connectionMs <= mostMs ? this.audioMs(connectionMs) : undefined);
   }
 
@@ -244,6 +246,7 @@ export class AudioUplink {
       this.#repeatedMs = this.#believedMs;
     }
     this.close();
+    this.#aheadMs = this.isPcm ? aheadMs : maxMoment;
     this.#isEndOfStretch = false;
     this.#isBeginning = true;
     this.#sentFrames = 0;

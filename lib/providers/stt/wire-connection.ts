@@ -201,27 +201,28 @@ export class LiveContext<C> implements STTContext<C> {
   readonly isFinal = (connectionMs: number, channel?: number): boolean => this.#uplink.isFinal(connectionMs, channel);
 
   readonly words: STTContext<C>['words'] = (value, textOf, unitMs = 1_000) => {
-    const momentOf = this.#uplink.moments();
-    return transcribedWords(value, textOf, (time) => momentOf(time * unitMs));
+    return transcribedWords(value, textOf, this.#uplink.moments(), unitMs);
   };
 }
 
 /**
  * Converts a wire's words, whose `confidence` and `speaker` fields have these names; skips those without text.
  *
- * @param momentOf - Converts a `start` or `end` to milliseconds.
+ * @param momentOf - Converts a connection time in milliseconds.
+ * @param unitMs - The unit of `start` and `end`, in milliseconds.
  */
 function transcribedWords(
   value: unknown,
   textOf: (word: WireObject) => string | undefined,
-  momentOf: (time: number) => number | undefined,
+  momentOf: (connectionMs: number) => number | undefined,
+  unitMs: number,
 ): TranscribedWord[] {
   const words: TranscribedWord[] = [];
   for (const word of asObjects(value)) {
     const text = textOf(word)?.trim();
     if (!text) continue;
-    const startMs = momentOf(asNumber(word['start']) ?? -1);
-    const end = momentOf(asNumber(word['end']) ?? -1);
+    const startMs = momentOf((asNumber(word['start']) ?? -1) * unitMs);
+    const end = momentOf((asNumber(word['end']) ?? -1) * unitMs);
     // A word cannot end before it starts.
     const endMs = startMs !== undefined && end !== undefined && end < startMs ? undefined : end;
     const confidence = asNumber(word['confidence']);
