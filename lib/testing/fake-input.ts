@@ -46,7 +46,7 @@ export class FakeInput extends Fake implements InputProvider {
     return textAudioFormat;
   }
 
-  protected override onDispose(): void {
+  protected override onDispose(): void | Promise<void> {
     this.#state = 'stopped';
   }
 }
