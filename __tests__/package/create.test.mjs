@@ -13,7 +13,7 @@ import { after, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import { chromium } from 'playwright-core';
 import { bringChromium } from '../../scripts/browsers.mjs';
-import { bin, capture, node, root } from '../../scripts/lib.mjs';
+import { bin, capture, root } from '../../scripts/lib.mjs';
 import { consumer, tools } from './consumer.mjs';
 
 const creator = join(consumer, 'node_modules/create-rxvoice/index.mjs');
@@ -33,7 +33,8 @@ after(() => {
 /** A project as the initializer makes it; its packages are links, of the versions that it asks for. */
 function created(template) {
   const folder = join(consumer, `created-${template}`);
-  capture(node(creator, folder, '--template', template), { cwd: consumer, stdio: ['ignore', 'pipe', 'pipe'] });
+  const create = ['npm', 'create', 'rxvoice', folder, '--offline', '--', '--template', template];
+  capture(create, { cwd: consumer, stdio: ['ignore', 'pipe', 'pipe'] });
   const { dependencies, devDependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   for (const [name, range] of Object.entries({ ...dependencies, ...devDependencies })) {
     const places = [join(consumer, 'node_modules'), tools, join(root, 'node_modules')].map((each) => join(each, name));
@@ -60,7 +61,10 @@ function fits(folder, range) {
   return range.startsWith('^') && order >= 0 && wanted.slice(0, depth).every((part, at) => part === installed[at]);
 }
 
-const plain = { ...process.env, NO_COLOR: '1', NEXT_TELEMETRY_DISABLED: '1', NODE_TEST_CONTEXT: undefined };
+const plain = {
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/_(KEY|TOKEN)$/.test(name))),
+  ...{ NO_COLOR: '1', NEXT_TELEMETRY_DISABLED: '1', NODE_TEST_CONTEXT: undefined },
+};
 const runScript = (folder, name) => capture(['npm', 'run', name], { cwd: folder, env: plain });
 
 /** Starts a script, and resolves with the first match in what it prints. */
