@@ -28,7 +28,18 @@ async function refusal(attempt: () => unknown): Promise<string> {
   throw new Error('It was not refused.');
 }
 
+/** A tool with a schema only, of a library that tells its JSON Schema like this. */
+function told(jsonSchema?: object): object {
+  const schema = {
+    '~standard': { version: 1, vendor: 'zod', validate: (value: unknown) => ({ value }), jsonSchema },
+  };
+  return { name: 'book', schema, execute: () => 'done' };
+}
+
 describe('new Pipeline()', () => {
+  const mute =
+    'Pipeline: the tool book has no parameters, and its schema tells no JSON Schema: ' +
+    "write what the model may pass as parameters: { type: 'object', properties: { … } }";
   const write = 'Pipeline: providers must be an array: write new Pipeline({ providers: [new NuLLM({ … }), … ] })';
   const cases: readonly (readonly [string, readonly unknown[], string])[] = [
     ['no argument at all', [], write],
@@ -51,6 +62,8 @@ describe('new Pipeline()', () => {
       [{ providers: [] }],
       'The pipeline has no stt provider: add a speech-to-text provider such as AlphaSTT or AlphaFlux, or an agent such as AlphaAgent',
     ],
+    ['a tool that cannot tell its arguments', [{ providers: everyone(), tools: [told()] }], mute],
+    ['that of an agent', [{ providers: everyone(), agents: { clerk: { tools: [told()] } } }], mute],
   ];
   for (const [what, given, sentence] of cases) {
     it(`refuses ${what}`, async () => {
@@ -58,6 +71,15 @@ describe('new Pipeline()', () => {
       expect(await refusal(() => new create(...given))).toBe(sentence);
     });
   }
+
+  it('takes a tool that cannot tell its arguments, but has parameters; update() refuses one that has none', async () => {
+    const parameters = { type: 'object', properties: { city: { type: 'string' } } };
+    await using pipeline = new Pipeline({
+      providers: everyone(),
+      tools: [{ ...told(), parameters }] as unknown as readonly Tool[],
+    });
+    expect(await refusal(() => pipeline.update({ tools: [told()] as unknown as readonly Tool[] }))).toBe(mute);
+  });
 });
 
 /** As a class of JavaScript, of which something was forgotten. */
@@ -176,13 +198,6 @@ describe('an option', () => {
     [{ answer: { parallelToolCalls: 'no' } }, 'answer.parallelToolCalls must be true or false, not "no"'],
     [{ answer: { cacheKey: 5 } }, 'answer.cacheKey must be a text, not 5'],
   ];
-  /** A tool with a schema only, of a library that tells its JSON Schema like this. */
-  const told = (jsonSchema?: object): object => {
-    const schema = {
-      '~standard': { version: 1, vendor: 'zod', validate: (value: unknown) => ({ value }), jsonSchema },
-    };
-    return { name: 'book', schema, execute: () => 'done' };
-  };
   const noDates = (): never => {
     throw new Error('dates have none');
   };
@@ -193,7 +208,6 @@ describe('an option', () => {
       { tools: [{ name: 'book', parameters: { '~standard': { version: 1, vendor: 'zod' } }, execute: () => 'done' }] },
       'the tool book has a Standard Schema as its parameters, which are JSON Schema: name that key schema',
     ],
-    [{ tools: [told()] }, `${untold}this version does not tell it; ${write}`],
     [{ tools: [told({ input: noDates })] }, `${untold}dates have none; ${write}`],
     [
       { tools: [told({ input: () => ({ type: 'string' }) })] },
@@ -249,7 +263,7 @@ describe('an option', () => {
   });
 
   it('for one of several agents is refused as well', async () => {
-    const options = { agents: { desk: { tools: [told()] } } } as unknown as Partial<PipelineOptions>;
+    const options = { agents: { desk: { tools: [told({ input: noDates })] } } } as unknown as Partial<PipelineOptions>;
     const pipeline = new Pipeline({ providers: everyone(), ...options });
     expect(await refusal(() => pipeline.start())).toContain(`Pipeline: agents.desk ${untold}`);
     await pipeline.dispose();

@@ -13,6 +13,7 @@ import type { CapturePath } from './capture-path.ts';
 import type { SessionCode } from './session-code.ts';
 import { PipelineEvents } from './pipeline-events.ts';
 import {
+  assertArguments,
   assertChangeable,
   assertLeftToAgent,
   assertProviders,
@@ -55,6 +56,7 @@ export abstract class PipelineControls extends PipelineEvents {
     this.created = options;
     this.assigned = withCompany(assignRoles(options.providers), options);
     assertLeftToAgent(this.assigned.agent?.name, options);
+    assertArguments(options);
   }
 
   /** @internal Passes a command to the running session, if there is one. */
@@ -157,6 +159,7 @@ export abstract class PipelineControls extends PipelineEvents {
     if (this.isDisposed) throw new VoiceError('Pipeline: disposed; create another one', { code: 'not_ready' });
     assertChangeable(changes);
     assertLeftToAgent(this.assigned.agent?.name, changes);
+    assertArguments(changes);
     const options = { ...this.options, ...changes } as PipelineOptions;
     this.code.assertOptions?.(options, this.created);
     this.options = options;

@@ -1,5 +1,5 @@
 import { VoiceError } from '../core/errors.ts';
-import { asObject } from '../core/guard.ts';
+import { asObject, asObjects } from '../core/guard.ts';
 import type { Logger } from '../core/logger.ts';
 import type { VoiceDetector } from '../core/roles.ts';
 import type { ConversationOptions, SettingsChange } from '../conversation/conversation-options.ts';
@@ -80,6 +80,24 @@ export function assertLeftToAgent(agent: string | undefined, options: PipelineOp
   if (set.length === 0) return;
   const message = `${agent} handles ${set.join(', ')} itself: set this in its own configuration`;
   throw new VoiceError(message, { code: 'configuration', provider: agent });
+}
+
+/**
+ * @throws VoiceError `configuration` when a tool's schema cannot tell the model its arguments: it would assume there are
+ * none. `initialize()` checks the rest of what a schema tells.
+ */
+export function assertArguments(options: { readonly tools?: unknown; readonly agents?: unknown }): void {
+  const all = [options, ...Object.values(asObject(options.agents) ?? {})];
+  const tools = all.flatMap((each) => asObjects(asObject(each)?.['tools']));
+  const mute = tools.find(({ schema, parameters }) => {
+    const standard = asObject(asObject(schema)?.['~standard']);
+    return standard && !parameters && !asObject(standard['jsonSchema']);
+  });
+  if (!mute) return;
+  throw refused(
+    `the tool ${String(mute['name'])} has no parameters, and its schema tells no JSON Schema: ` +
+      "write what the model may pass as parameters: { type: 'object', properties: { … } }",
+  );
 }
 
 /** @throws VoiceError `configuration` when `update()` cannot change an option. */

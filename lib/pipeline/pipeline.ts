@@ -71,7 +71,8 @@ export class Pipeline extends PipelineControls implements AsyncDisposable {
    * Needs no browser yet: a server that renders a page may create it.
    *
    * @throws VoiceError `configuration` when there are no providers, a role is filled twice or missing, but for input and
-   * output, or an option belongs to the agent. The rest is checked by `initialize()`.
+   * output, an option belongs to the agent, or a tool has a `schema` that tells no JSON Schema, and no `parameters`. The
+   * rest is checked by `initialize()`.
    */
   constructor(options: PipelineOptions) {
     super(options);
