@@ -127,10 +127,11 @@ export const trials: readonly Trial[] = [
     run: async (call, since, expect) => {
       const telling = call.next('speech.started');
       await call.caller.sayNext();
-      const { at } = await telling;
+      await telling;
       await call.wait(2_400);
       const ended = call.next('turn.ended');
-      await call.caller.make(echoOf(call.heard.filter(({ timestamp = 0 }) => timestamp >= at - 1)));
+      // All since the scene began: the first sample can be older than the event that tells of it.
+      await call.caller.make(echoOf(call.heard.filter(({ timestamp = 0 }) => timestamp >= since)));
       await ended;
       await call.wait(silenceMs);
       const told = 'The harbour has seven lamps and two old piers. Ships come in at night.';
