@@ -111,6 +111,20 @@ describe('BrowserAudioOutput in Chromium', () => {
     });
   }
 
+  it('lets its context come to rest before it closes it', async () => {
+    const page = await openRig(browser);
+    const states = await page.evaluate(async () => {
+      const { output, context } = rig;
+      const states: AudioContextState[] = [];
+      context.addEventListener('statechange', () => states.push(context.state));
+      await output.dispose();
+      await sound.closed(context);
+      return states;
+    });
+    expect(states).toEqual(['suspended', 'closed']);
+    await page.close();
+  });
+
   it('is silent 10 ms of audio after stop(), without a click, and knows what was heard', async () => {
     const page = await openRig(browser);
     const result = await page.evaluate(async () => {

@@ -62,4 +62,13 @@ export function record(node: AudioNode, frameLength = 480): Recording & { readon
   };
 }
 
+/** Resolves when all these contexts are closed. */
+export async function closed(...contexts: BaseAudioContext[]): Promise<void> {
+  for (const context of contexts) {
+    while (context.state !== 'closed') {
+      await new Promise((resolve) => context.addEventListener('statechange', resolve, { once: true }));
+    }
+  }
+}
+
 export { dial, dialled } from '../../../samples/sandbox/keys.ts';
