@@ -71,8 +71,8 @@ export function fold<S, I, E>(
       const advance = (input: I): void => {
         const step = reduce(state, input, now());
         state = step[0];
-        dueAt = wakeAt(state);
         subscriber.next(step);
+        dueAt = wakeAt(state);
       };
       const take = (input: I): void => {
         if (isBusy) {

@@ -48,6 +48,10 @@ const message = (fields: Record<string, unknown>): HearingInput<AlphaSTTConfig> 
 });
 const words = (transcript: string, how: Record<string, unknown> = {}): HearingInput<AlphaSTTConfig> =>
   message({ type: 'Results', ...how, channel: { alternatives: [{ transcript }] } });
+const arrival = (input: HearingInput<AlphaSTTConfig>): HearingInput<AlphaSTTConfig> => ({
+  type: 'arrival',
+  message: input.type === 'message' ? (input.message ?? {}) : {},
+});
 const loud: HearingInput<AlphaSTTConfig> = {
   type: 'sent',
   frames: [new Uint8Array(Int16Array.from({ length: 16_000 }, () => 16_000).buffer)],
@@ -63,6 +67,14 @@ describe('hear(): one fold of a wire', () => {
         words('one two', { is_final: true, speech_final: true }),
       ],
       ['started', 'AlphaSTT-1 ~ one', 'ended', 'AlphaSTT-1 . one two'],
+    ],
+    'a voice comes before its words': [
+      [arrival(words('one')), words('one'), arrival(words('two')), words('two')],
+      ['started', 'AlphaSTT-1 ~ one', 'AlphaSTT-1 ~ two'],
+    ],
+    'a message that is final or silent has no voice': [
+      [arrival(words(' ')), arrival(words('one', { is_final: true })), arrival(message({ type: 'Metadata' }))],
+      [],
     ],
     'segments are one utterance until it is complete, and the next has a number of its own': [
       [words('a', { is_final: true }), words('b', { is_final: true, speech_final: true }), words('c')],

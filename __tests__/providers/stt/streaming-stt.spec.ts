@@ -56,6 +56,7 @@ const testWire = (switches: { fills: boolean; promises: boolean }): STTWire<Stre
       throw new TypeError('canary-7f3a');
     },
   },
+  each: (state, { voice }) => (voice === true ? [state, { type: 'voice', is: 'started' }] : [state]),
   commands: { finalize: (state) => [state, { type: 'send-after-audio', message: { type: 'finalize' } }] },
   query: ({ config }) => ({ language: config.language }),
   farewell: () => ['bye'],
@@ -791,6 +792,25 @@ describe('StreamingSTT: life', () => {
     expect(String(errors[0])).not.toContain('canary');
     expect(String(errors[0]?.cause)).toContain('canary');
     await end({ stt, clock });
+  });
+
+  it('tells of a voice before it reads the words of the same message', async () => {
+    const { stt, clock, log } = await live();
+    stt.sockets.last.say({ type: 'broken', voice: true });
+    expect(log).toEqual(['started']);
+    await end({ stt, clock });
+  });
+
+  it('reads no words of a session that whoever heard the voice has ended', async () => {
+    const { stt, log } = await live();
+    stt.speech$.subscribe(({ type }) => {
+      if (type !== 'started') return;
+      void stt.disconnect();
+      void stt.dispose();
+    });
+    stt.sockets.last.say({ type: 'guess', text: 'one', voice: true });
+    expect(log).toEqual(['started', 'ended']);
+    await stt.dispose();
   });
 
   it('reports each notice of the service once, and continues', async () => {

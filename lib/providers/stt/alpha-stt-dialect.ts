@@ -65,6 +65,8 @@ export const alphaDialect = (rules: ConfigRules): STTDialect<AlphaSTTConfig, Alp
         ? onRefused(state, message['code'] ?? message['variant'])
         : [state, { type: 'log', text: `the service reports ${wireWord(message['variant'])}` }],
   },
+  // A voice interrupts the agent: it does not wait until its words are read.
+  each: (state, message) => (isVoice(state, message) ? [state, { type: 'voice', is: 'started' }] : [state]),
   commands: { finalize: (state) => [state, finalize()] },
 
   query: (context) => queryOf(rules, context),
@@ -192,6 +194,12 @@ function onChannels(read: UtteranceReader): STTReader<AlphaSTTConfig, AlphaSessi
   };
 }
 
+/** Whether a message has words that someone is saying: of channels, only its words say whether they are new. */
+function isVoice({ told }: AlphaSession, message: WireObject): boolean {
+  if (message['type'] !== 'Results' || message['is_final'] === true || told['multichannel'] === true) return false;
+  return textOf(alternativeOf(message)) !== '';
+}
+
 /** The channel of a message. Results have it in a field of its own: their `channel` is what was said. */
 function channelOf({ channel_index: index, channel }: WireObject): number {
   return asNumber(asArray(index)[0]) ?? asNumber(asArray(channel)[0]) ?? 0;
@@ -260,17 +268,26 @@ function onResults(
 }
 
 function segmentOf(message: WireObject, context: Context, channel: number | undefined): Said {
-  const [alternative = {}] = asObjects(asObject(message['channel'])?.['alternatives']);
+  const alternative = alternativeOf(message);
   const said = asObjects(alternative['words']);
   const heard = newWords(said, context.isFinal, channel);
   const words = context.words(heard, (word) => asString(word['punctuated_word']) ?? asString(word['word']));
   const isWhole = heard.length === said.length;
   return {
-    text: isWhole ? (asString(alternative['transcript'])?.trim() ?? '') : words.map(({ text }) => text).join(' '),
+    text: isWhole ? textOf(alternative) : words.map(({ text }) => text).join(' '),
     words,
     confidence: asNumber(alternative['confidence']),
     language: asString(asArray(alternative['languages'])[0]),
   };
+}
+
+function alternativeOf({ channel }: WireObject): WireObject {
+  const [alternative = {}] = asObjects(asObject(channel)?.['alternatives']);
+  return alternative;
+}
+
+function textOf({ transcript }: WireObject): string {
+  return asString(transcript)?.trim() ?? '';
 }
 
 function complete(utterance: AlphaUtterance, evenEmpty: boolean = false): UtteranceStep {

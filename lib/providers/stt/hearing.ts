@@ -4,7 +4,7 @@ import { ownEntry } from '../../core/own-entry.ts';
 import { eachEffect, takeStep } from '../../stream/fold.ts';
 import type { SocketRequest } from '../../transport/reconnecting-socket.ts';
 import type { StreamingSTTConfig } from './streaming-stt-config.ts';
-import type { STTContext, STTEffect, STTStep, STTWire } from './stt-wire.ts';
+import type { STTContext, STTEffect, STTReader, STTStep, STTWire } from './stt-wire.ts';
 import {
   finishes,
   isOpen,
@@ -50,6 +50,8 @@ interface Watch {
 
 /** Inputs of a session. */
 export type HearingInput<C> =
+  /** A message has come: what the wire reads of `each` precedes its reader. */
+  | { readonly type: 'arrival'; readonly message: WireObject }
   /** `undefined` for an unreadable message. */
   | { readonly type: 'message'; readonly message: WireObject | undefined }
   | { readonly type: 'command'; readonly name: string }
@@ -119,6 +121,8 @@ export function hear<C extends StreamingSTTConfig, S>(
   const hearing = watch === before.watch ? before : { ...before, watch };
   const state = before.wire;
   switch (input.type) {
+    case 'arrival':
+      return readBy(wire.each, wire, hearing, input.message, context);
     case 'message':
       return onMessage(wire, hearing, input.message, context);
     case 'sent':
@@ -174,13 +178,20 @@ function onMessage<C extends StreamingSTTConfig, S>(
   const requestId = wireId(wire.requestIdOf?.(message)) ?? before.requestId;
   const hearing = requestId === before.requestId ? before : { ...before, requestId };
   const type = typeOf(wire, message, hearing.wire) ?? 'unknown';
+  return readBy(ownEntry(wire.read, type) ?? ignored(type), wire, hearing, message, context);
+}
+
+function readBy<C extends StreamingSTTConfig, S>(
+  reader: STTReader<C, S> | undefined,
+  wire: STTWire<C, S>,
+  hearing: Hearing<S>,
+  message: WireObject,
+  context: STTContext<C>,
+): HearingStep<S> {
   try {
-    const read = ownEntry(wire.read, type) ?? ignored(type);
-    if (!wire.each) return apply(wire, hearing, read(hearing.wire, message, context), context);
-    const [looked, ...noted] = wire.each(hearing.wire, message, context);
-    const [state, ...effects] = read(looked, message, context);
-    return apply(wire, hearing, [state, ...noted, ...effects], context);
+    return apply(wire, hearing, reader?.(hearing.wire, message, context), context);
   } catch (cause) {
+    const type = typeOf(wire, message, hearing.wire) ?? 'unknown';
     return [hearing, { type: 'malformed', kind: `ignored a malformed message of type ${type}`, cause }];
   }
 }

@@ -88,6 +88,10 @@ export class Listening {
     return this.#isEnding;
   }
 
+  get isOver(): boolean {
+    return this.#life.closed;
+  }
+
   /** Whether only the farewell remains. */
   get isLeaving(): boolean {
     return this.#isLeaving;

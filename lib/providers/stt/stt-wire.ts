@@ -219,8 +219,8 @@ export interface STTDialect<C extends StreamingSTTConfig, S> {
   requestIdOf?(message: WireObject): unknown;
   /** The query parameter of the address that has the id of the session. */
   readonly idParameter?: string;
-  /** Called with each message before its reader. */
-  each?(state: S, message: WireObject, context: STTContext<C>): STTStep<S>;
+  /** Reads each message before its reader does; its effects come first, so that a voice need not wait for its words. */
+  readonly each?: STTReader<C, S>;
 
   /** A new connection is being opened: nothing sent before still applies. */
   connecting?(state: S, context: STTContext<C>): STTStep<S>;

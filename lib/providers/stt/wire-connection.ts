@@ -61,7 +61,7 @@ export function listen<C extends StreamingSTTConfig, S>(
       ...(wire.isLast && { until: (data) => wire.isLast?.(read(data) ?? {}, hearing().wire, context) ?? false }),
     };
   };
-  return new Listening({
+  const listening = new Listening({
     socket: {
       ...common,
       ...(wire.opening && { opening: () => wire.opening?.(context) ?? [] }),
@@ -87,10 +87,19 @@ export function listen<C extends StreamingSTTConfig, S>(
         : uplink.gaps$(wire.gapMs).pipe(tap((quietMs) => hear({ type: 'gap', quietMs }))),
     begin: () => beginning(host),
     farewell,
-    onMessage: (data) => hear({ type: 'message', message: read(data) }),
+    onMessage(data) {
+      const message = read(data);
+      if (message && wire.each) {
+        hear({ type: 'arrival', message });
+        // Whoever was told of the voice may have ended the session.
+        if (listening.isOver) return;
+      }
+      hear({ type: 'message', message });
+    },
     onError,
     onConnection,
   });
+  return listening;
 }
 
 /** What to send first to a service that starts to hear. */
