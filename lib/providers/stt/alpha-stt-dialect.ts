@@ -282,8 +282,7 @@ function segmentOf(message: WireObject, context: Context, channel: number | unde
 }
 
 function alternativeOf({ channel }: WireObject): WireObject {
-  const [alternative = {}] = asObjects(asObject(channel)?.['alternatives']);
-  return alternative;
+  return asObject(asArray(asObject(channel)?.['alternatives'])[0]) ?? {};
 }
 
 function textOf({ transcript }: WireObject): string {
