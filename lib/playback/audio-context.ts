@@ -1,3 +1,4 @@
+import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import { VoiceError } from '../core/errors.ts';
 import { OnDemand } from '../core/on-demand.ts';
 
@@ -98,8 +99,8 @@ const settleMs = 50;
  * Closed while its worklet renders, a context now and then crashes the page in WebKit for Linux (seen in WebKitGTK 2.50:
  * https://bugs.webkit.org/show_bug.cgi?id=304132).
  */
-export function closeContext(context: AudioContext): void {
+export function closeContext(context: AudioContext, scheduler: SchedulerLike = asyncScheduler): void {
   if (context.state === 'closed') return;
   context.suspend().catch(() => undefined);
-  setTimeout(() => void context.close().catch(() => undefined), settleMs);
+  scheduler.schedule(() => void context.close().catch(() => undefined), settleMs);
 }

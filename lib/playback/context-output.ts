@@ -140,7 +140,7 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
       const gain = new GainNode(context);
       if (!before.closed) await this.connect(context, gain);
       if (before.closed) {
-        closeContext(context);
+        closeContext(context, config.scheduler);
         return;
       }
       upkeep.add(this.upkeep$(context).subscribe());
@@ -150,7 +150,7 @@ export abstract class ContextOutput<C extends ContextOutputConfig> extends Provi
       this.#opened.add(upkeep);
     } catch (error) {
       upkeep.unsubscribe();
-      closeContext(context);
+      closeContext(context, config.scheduler);
       throw error;
     }
   }

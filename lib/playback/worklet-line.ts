@@ -124,12 +124,14 @@ export class WorkletLine implements PlaybackLine {
       outputChannelCount: [channels],
     });
     node.connect(gain);
-    const opened = new Subscription(() => {
+    const opened = new Subscription();
+    // First: what is closed is not kept running.
+    opened.add(keepRunning(context, scheduler).pipe(tap(onDevice)).subscribe());
+    opened.add(() => {
       node.port.postMessage({ type: 'close' });
       node.port.close();
-      closeContext(context);
+      closeContext(context, scheduler);
     });
-    opened.add(keepRunning(context, scheduler).pipe(tap(onDevice)).subscribe());
     this.#attach({ context, node, gain, channels });
     return opened;
   }

@@ -27,6 +27,8 @@ describe('BrowserAudioOutput over its own worklet', () => {
   });
   afterEach(async () => {
     await output.dispose();
+    // What was suspended is closed.
+    await clock.advance(50);
     expect(FakeAudioContext.all.map(({ state }) => state)).toEqual(FakeAudioContext.all.map(() => 'closed'));
     expect(clock.pending).toBe(0);
     undo();
@@ -223,6 +225,7 @@ describe('BrowserAudioOutput over its own worklet', () => {
     first.frozen = true;
     await clock.advance(4000);
     expect(FakeAudioContext.all).toHaveLength(2);
+    await clock.advance(50);
     expect(first.state).toBe('closed');
     context().render(2000);
     expect(numbers(context().heard).find((sample) => sample > 0)).toBe(Math.round((firstHeard * rate) / 1000) + 1);
@@ -242,6 +245,7 @@ describe('BrowserAudioOutput over its own worklet', () => {
     await output.dispose();
     load();
     await settle();
+    await clock.advance(50);
     expect(context().state).toBe('closed');
     expect(output.audioNode).toBeUndefined();
   });

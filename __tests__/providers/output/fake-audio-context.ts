@@ -81,6 +81,11 @@ export class FakeAudioContext extends EventTarget {
     return Promise.resolve();
   }
 
+  suspend(): Promise<void> {
+    this.become('suspended');
+    return Promise.resolve();
+  }
+
   close(): Promise<void> {
     this.become('closed');
     return Promise.resolve();

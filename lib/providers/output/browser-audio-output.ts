@@ -79,11 +79,16 @@ export class BrowserAudioOutput extends ContextOutput<BrowserAudioOutputConfig> 
     );
   }
 
+  protected override onDispose(): Promise<void> | void {
+    this.#context = undefined;
+    return super.onDispose();
+  }
+
   /** What sounds goes on at another speaker; `undefined` is the system's choice. */
   protected override onConfigUpdate(changed: Partial<BrowserAudioOutputConfig>): void {
     super.onConfigUpdate(changed);
     const context = this.#context;
-    if (!('sinkId' in changed) || !context || context.state === 'closed') return;
+    if (!('sinkId' in changed) || !context) return;
     this.#choose(context, changed.sinkId ?? '').catch((error: unknown) => this.report(VoiceError.from(error)));
   }
 
@@ -91,7 +96,7 @@ export class BrowserAudioOutput extends ContextOutput<BrowserAudioOutputConfig> 
   async #follow(context: SinkContext, mediaDevices: MediaDevices, hasFailed: boolean): Promise<void> {
     const devices = await mediaDevices.enumerateDevices();
     const isHidden = devices.every(({ deviceId }) => deviceId === '');
-    if (context.state === 'closed' || (isHidden && !hasFailed)) return;
+    if (context !== this.#context || (isHidden && !hasFailed)) return;
     const [speaker] = [this.config.sinkId, context.sinkId].flatMap((id) =>
       devices.filter(({ kind, deviceId }) => kind === 'audiooutput' && deviceId === id && !hasFailed),
     );
