@@ -165,15 +165,17 @@ describe('BrowserAudioOutput in Chromium', () => {
     const page = await openRig(browser);
     const { heard, events } = await page.evaluate(async () => {
       const { output, heard: recorded, speech, played } = rig;
-      const done = rxjs.lastValueFrom(
-        output.play(speech('paused again and again and again', 20, 24000) as never).pipe(rxjs.toArray()),
-      );
+      // However late a busy page pauses, the play has not ended.
+      const rest$ = new rxjs.Subject<never>();
+      const said$ = rxjs.concat(speech('paused again and again and again', 20, 24000) as never[], rest$);
+      const done = rxjs.lastValueFrom(output.play(said$).pipe(rxjs.toArray()));
       for (let count = 0; count < 10; count++) {
         await played(150);
         output.pause();
         await played(60);
         output.resume();
       }
+      rest$.complete();
       const events = await done;
       return { heard: await recorded(), events };
     });
