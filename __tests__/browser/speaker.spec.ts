@@ -165,7 +165,7 @@ describe('BrowserAudioOutput in Chromium', () => {
     const page = await openRig(browser);
     const { heard, events } = await page.evaluate(async () => {
       const { output, heard: recorded, speech, played } = rig;
-      // However late a busy page pauses, the play has not ended.
+      // The play outlasts the tenth pause, however slow the page is.
       const rest$ = new rxjs.Subject<never>();
       const said$ = rxjs.concat(speech('paused again and again and again', 20, 24000) as never[], rest$);
       const done = rxjs.lastValueFrom(output.play(said$).pipe(rxjs.toArray()));

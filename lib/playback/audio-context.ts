@@ -96,8 +96,8 @@ const settleMs = 50;
 /**
  * Stops a context at once, and closes it soon.
  *
- * Closed while its worklet renders, a context now and then crashes the page in WebKit for Linux (seen in WebKitGTK 2.50:
- * https://bugs.webkit.org/show_bug.cgi?id=304132).
+ * WebKitGTK 2.50 now and then crashes the page when a context closes while its worklet renders, probably because of
+ * https://bugs.webkit.org/show_bug.cgi?id=304132.
  */
 export function closeContext(context: AudioContext, scheduler: SchedulerLike = asyncScheduler): void {
   if (context.state === 'closed') return;

@@ -125,7 +125,7 @@ export class WorkletLine implements PlaybackLine {
     });
     node.connect(gain);
     const opened = new Subscription();
-    // First: what is closed is not kept running.
+    // Ends first: a context that closes is not kept running.
     opened.add(keepRunning(context, scheduler).pipe(tap(onDevice)).subscribe());
     opened.add(() => {
       node.port.postMessage({ type: 'close' });

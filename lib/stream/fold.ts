@@ -71,6 +71,7 @@ export function fold<S, I, E>(
       const advance = (input: I): void => {
         const step = reduce(state, input, now());
         state = step[0];
+        // Told first: whoever acts on it need not wait for the next deadline.
         subscriber.next(step);
         dueAt = wakeAt(state);
       };

@@ -27,7 +27,7 @@ describe('BrowserAudioOutput over its own worklet', () => {
   });
   afterEach(async () => {
     await output.dispose();
-    // What was suspended is closed.
+    // It closes a moment after it was suspended.
     await clock.advance(50);
     expect(FakeAudioContext.all.map(({ state }) => state)).toEqual(FakeAudioContext.all.map(() => 'closed'));
     expect(clock.pending).toBe(0);

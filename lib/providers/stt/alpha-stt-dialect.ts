@@ -65,7 +65,7 @@ export const alphaDialect = (rules: ConfigRules): STTDialect<AlphaSTTConfig, Alp
         ? onRefused(state, message['code'] ?? message['variant'])
         : [state, { type: 'log', text: `the service reports ${wireWord(message['variant'])}` }],
   },
-  // A voice interrupts the agent: it does not wait until its words are read.
+  // A voice may interrupt the agent: it does not wait for its words.
   each: (state, message) => (isVoice(state, message) ? [state, { type: 'voice', is: 'started' }] : [state]),
   commands: { finalize: (state) => [state, finalize()] },
 
@@ -194,7 +194,10 @@ function onChannels(read: UtteranceReader): STTReader<AlphaSTTConfig, AlphaSessi
   };
 }
 
-/** Whether a message has words that someone is saying: of channels, only its words say whether they are new. */
+/**
+ * Whether a message has words that someone is saying. Never where channels are transcribed apart: a message may repeat
+ * words there, and only reading them tells.
+ */
 function isVoice({ told }: AlphaSession, message: WireObject): boolean {
   if (message['type'] !== 'Results' || message['is_final'] === true || told['multichannel'] === true) return false;
   return textOf(alternativeOf(message)) !== '';

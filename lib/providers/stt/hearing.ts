@@ -50,7 +50,7 @@ interface Watch {
 
 /** Inputs of a session. */
 export type HearingInput<C> =
-  /** A message has come: what the wire reads of `each` precedes its reader. */
+  /** A message has come: the wire's `each` reads it before its reader does. */
   | { readonly type: 'arrival'; readonly message: WireObject }
   /** `undefined` for an unreadable message. */
   | { readonly type: 'message'; readonly message: WireObject | undefined }

@@ -88,6 +88,7 @@ export class Listening {
     return this.#isEnding;
   }
 
+  /** Whether the session has ended. */
   get isOver(): boolean {
     return this.#life.closed;
   }
