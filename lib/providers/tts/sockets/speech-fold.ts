@@ -89,8 +89,11 @@ function take(step: SpeechStep, input: SpeechInput): void {
       change(step, input.key, { isEnded: true });
       advance(step, input.key);
       break;
+    case 'silence':
+      sendCancel(step, input.key);
+      break;
     case 'cancel':
-      silence(step, input.key);
+      linger(step, input.key);
       remove(step, input.key);
       advanceAll(step);
       break;
@@ -294,12 +297,23 @@ function remove(step: SpeechStep, key: number): void {
 
 /** Silences a text at the service. */
 function silence(step: SpeechStep, key: number): void {
+  sendCancel(step, key);
+  linger(step, key);
+}
+
+function sendCancel(step: SpeechStep, key: number): void {
+  const { context } = synthesisOf(step, key) ?? {};
+  if (!context || !step.state.isUp) return;
+  if (!context.isEnding || !context.messages.endsForGood) send(step, context.messages.cancel);
+}
+
+/** The service may still speak, or count, a text that was cancelled. */
+function linger(step: SpeechStep, key: number): void {
   const { lingerMs } = step.rules.attribution;
   const { state, at } = step;
   const { context } = synthesisOf(step, key) ?? {};
-  if (!context || !state.isUp) return;
-  if (!context.isEnding || !context.messages.endsForGood) send(step, context.messages.cancel);
-  if (lingerMs > 0) update(step, { cancelled: [...state.cancelled, { id: context.id, until: at + lingerMs }] });
+  if (!context || !state.isUp || lingerMs === 0) return;
+  update(step, { cancelled: [...state.cancelled, { id: context.id, until: at + lingerMs }] });
 }
 
 /** Replaces the connection, or the context, of a text that has waited too long. */

@@ -52,8 +52,8 @@ export type SpeechInput =
   | { readonly type: 'text'; readonly key: number; readonly text: string }
   /** No more text follows. */
   | { readonly type: 'textEnd'; readonly key: number }
-  /** Nobody listens anymore. */
-  | { readonly type: 'cancel'; readonly key: number }
+  /** Nobody listens anymore: the service is told first, and everything else comes after. */
+  | { readonly type: 'silence' | 'cancel'; readonly key: number }
   | { readonly type: 'message'; readonly data: SocketData }
   | { readonly type: 'connected'; readonly requestId?: string | undefined }
   /** The connection was lost, and is being replaced. */

@@ -93,6 +93,7 @@ export class VoiceConnection {
       this.#listeners.set(key, subscriber);
       subscriber.add(() => {
         this.#listeners.delete(key);
+        this.#happens({ type: 'silence', key });
         this.#happens({ type: 'cancel', key });
       });
       this.#happens({ type: 'begin', key, ...this.#options.voice() });
