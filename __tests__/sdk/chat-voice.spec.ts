@@ -114,8 +114,13 @@ class Channel {
   async say(userId: string, samples: Int16Array): Promise<void> {
     const member = this.#members.get(userId) ?? new Member();
     this.#members.set(userId, member);
+    this.send(userId, await member.say(samples));
+  }
+
+  /** Packets of a member, one each 20 ms. */
+  send(userId: string, packets: readonly Buffer[]): void {
     const { receiver } = this.connection;
-    (await member.say(samples)).forEach((packet, index) =>
+    packets.forEach((packet, index) =>
       this.#clock.schedule(() => {
         receiver.speaking.onPacket(userId);
         receiver.subscriptions.get(userId)?.push(packet);
@@ -282,6 +287,33 @@ describe('ChatVoiceC with the packages of the platform', () => {
       await clock.advance(1500);
     }
     expect([textOf(heard), subscribed.size]).toEqual([alphabet, alphabet.length]);
+  });
+
+  it('hears a member whose client sends silence instead of nothing', async () => {
+    const heard: AudioChunk[] = [];
+    phone.onSpeakerAudio(({ chunk }) => heard.push(chunk));
+    const member = new Member();
+    const before = await member.say(encodeText('Before.', 48_000));
+    const rest = Array.from({ length: 100 }, () => silence);
+    channel.send('a', [...before, ...rest, ...(await member.say(encodeText('After.', 48_000)))]);
+    member.leave();
+    await clock.advance(5000);
+    expect(textOf(heard)).toBe('Before.After.');
+  });
+
+  it('hears the rest of what a member says when packets cannot be decrypted', async () => {
+    const errors: string[] = [];
+    const heard: AudioChunk[] = [];
+    phone.errors$.subscribe(({ message }) => errors.push(message));
+    phone.onSpeakerAudio(({ chunk }) => heard.push(chunk));
+    await channel.say('a', encodeText('Before and after.', 48_000));
+    for (let times = 0; times < 3; times++) {
+      await clock.advance(200);
+      channel.connection.receiver.subscriptions.get('a')?.destroy(new Error('Failed to decrypt'));
+    }
+    await clock.advance(3000);
+    expect(textOf(heard)).toMatch(/^Be.*after\.$/);
+    expect(errors).toEqual(["ChatVoiceC: a member's packets cannot be read"]);
   });
 
   it('hears a quiet member at that level, each time after a silence that ended the stream', async () => {

@@ -56,6 +56,10 @@ class FakeStream extends EventEmitter {
   destroy(): void {
     this.destroyed = true;
   }
+  fail(reason: string): void {
+    this.emit('error', new Error(reason));
+    this.emit('close');
+  }
 }
 
 class FakeConnection extends EventEmitter {
@@ -264,7 +268,7 @@ describe('ChatVoiceC', () => {
       [0, 1920],
     ]);
     expect([connection.options, connection.streams.get('a')?.length]).toEqual([
-      [{ end: { behavior: 1, duration: 500 } }, { end: { behavior: 1, duration: 500 } }],
+      [{ end: { behavior: 2, duration: 500 } }, { end: { behavior: 2, duration: 500 } }],
       1,
     ]);
     expect(speaking).toEqual([]);
@@ -273,6 +277,7 @@ describe('ChatVoiceC', () => {
   it('subscribes anew to a member who speaks again after the end of a stream', async () => {
     const { connection, spoken } = await joined();
     const first = connection.speak('a', 1);
+    connection.receiver.speaking.emit('end', 'a');
     first.emit('end');
     first.emit('close');
     expect(first.destroyed).toBe(true);
@@ -283,10 +288,13 @@ describe('ChatVoiceC', () => {
   it('survives a corrupt packet and a stream that fails', async () => {
     const { connection, spoken, errors } = await joined();
     const stream = connection.speak('a', 1, 255, 2, 254, 5);
-    stream.emit('error', new Error('decryption'));
-    stream.emit('error', new Error('again'));
+    stream.fail('decryption');
+    // Still speaking.
+    const next = connection.streams.get('a')?.at(-1);
+    next?.emit('data', Uint8Array.of(6));
+    next?.fail('again');
     connection.speak('a', 3);
-    expect(spoken).toEqual(['a1', 'a2', 'a5', 'a3']);
+    expect([spoken, connection.streams.get('a')?.length]).toEqual([['a1', 'a2', 'a5', 'a6', 'a3'], 3]);
     expect(errors.map(({ message }) => message)).toEqual([
       'ChatVoiceC: a packet cannot be decoded',
       "ChatVoiceC: a member's packets cannot be read",

@@ -61,10 +61,8 @@ export function decodeMember(
       opened.write(silencePacket);
       return opened;
     };
-    const end = (): void => subscriber.complete();
     packets.on('error', () => {
       if (!subscriber.closed) warn("a member's packets cannot be read");
-      end();
     });
     const decode = (packet: Packet): void => {
       try {
@@ -75,7 +73,8 @@ export function decodeMember(
       }
     };
     const heard$ = merge(
-      merge(listenTo(packets, 'end'), listenTo(packets, 'close')).pipe(tap(end)),
+      // Not before: until then, the package has the same stream for whoever subscribes to the member.
+      listenTo(packets, 'close').pipe(tap(() => subscriber.complete())),
       listenTo<Packet>(packets, 'data').pipe(tap(decode)),
     );
     subscriber.add(heard$.subscribe());

@@ -1,4 +1,5 @@
 import {
+  defer,
   distinctUntilChanged,
   EMPTY,
   filter,
@@ -6,6 +7,7 @@ import {
   map,
   mergeMap,
   of,
+  repeat,
   startWith,
   Subscription,
   switchMap,
@@ -31,8 +33,11 @@ export { tryCodec } from './chat-voice-audio.ts';
 const maxVoices = 64;
 const maxScriptVoices = 16;
 
-/** `AfterSilence` of the package's `EndBehaviorType`. */
-const afterSilence = 1;
+/**
+ * `AfterInactivity` of the package's `EndBehaviorType`: no packets. Some clients send silence instead of nothing. For the
+ * package they are still speaking, so that it would not announce what they say after a stream that ended with it.
+ */
+const afterInactivity = 2;
 
 /** The provider's side of a {@link ChatVoiceCall}. */
 export interface ChatVoiceHost {
@@ -58,6 +63,8 @@ export class ChatVoiceCall {
   readonly #host: ChatVoiceHost;
   readonly #player: ChatVoicePlayer;
   readonly #mixer: SpeakerMixer;
+  /** Members whom the package considers to be speaking. */
+  readonly #speaking = new Set<string>();
   /** Members being decoded. */
   readonly #voices = new Set<string>();
   readonly #work = new Subscription();
@@ -79,10 +86,12 @@ export class ChatVoiceCall {
     const { speaking } = connection.receiver;
     const members$ = merge(
       listenTo<string>(speaking, 'start').pipe(
+        tap((userId) => this.#speaking.add(userId)),
         filter((userId) => this.#isHeard(userId)),
         mergeMap((userId) => this.#hear(userId)),
       ),
       listenTo<string>(speaking, 'end').pipe(
+        tap((userId) => this.#speaking.delete(userId)),
         filter((userId) => this.#isHeard(userId)),
         tap((userId) => speaking$.next({ userId, isSpeaking: false })),
       ),
@@ -147,8 +156,10 @@ export class ChatVoiceCall {
     speaking$.next({ userId, isSpeaking: true });
     if (!isNew || this.#voices.size >= most) return EMPTY;
     this.#voices.add(userId);
-    const end = { behavior: afterSilence, duration: silenceMs };
-    return decodeMember(connection.receiver.subscribe(userId, { end }), Decoder, warn).pipe(
+    const end = { behavior: afterInactivity, duration: silenceMs };
+    return defer(() => decodeMember(connection.receiver.subscribe(userId, { end }), Decoder, warn)).pipe(
+      // One packet that cannot be decrypted ends a stream, and the rest of what the member says is not announced.
+      repeat({ delay: () => (this.#speaking.has(userId) ? of(undefined) : EMPTY) }),
       tap((data) => {
         speakerAudio$.next({ userId, chunk: { data, metadata: format } });
         if (!this.#mixer.push(userId, data)) warn('a member sends audio faster than real time');
