@@ -383,6 +383,35 @@ describe('MeetingCallF in Chromium', () => {
     await page.close();
   });
 
+  for (const [what, code, subCode, end, error] of [
+    ['the organizer ends it for everyone', 0, 4097, ['ended', 'the organizer ended the meeting for everyone']],
+    ['someone removes the agent', 0, 5300, ['ended', 'someone in the meeting removed the agent']],
+    ['it is the last one there', 0, 5010, ['ended', 'code 0, subcode 5010']],
+    ['the network fails', 410, 301_005, ['lost', 'the network connection failed'], 'connection'],
+    ['the token expires', 495, 4507, ['ended', 'the token is no longer valid'], 'unauthorized'],
+    ['guests are not admitted', 403, 5723, ['ended', 'the meeting admits no guests'], 'forbidden'],
+    ['the page was closed', 0, 4521, ['ended', 'code 0, subcode 4521'], 'connection'],
+  ] as const) {
+    it(`ends ${error ? `with the error ${error}` : 'without an error'} when ${what}`, async () => {
+      const page = await browser.open();
+      await scripted(page);
+      const { codes, ends } = await page.evaluate(
+        (reason) => {
+          const { script } = globalThis;
+          const codes: string[] = [];
+          script.meeting.errors$.subscribe((problem) => codes.push(problem.code));
+          script.become('Connected');
+          script.call['callEndReason'] = reason;
+          script.become('Disconnected');
+          return { codes, ends: script.ends };
+        },
+        { code, subCode },
+      );
+      expect([ends, codes]).toEqual([[{ reason: end[0], detail: end[1] }], error ? [error] : []]);
+      await page.close();
+    });
+  }
+
   it('says what is wrong with a token, without showing it', async () => {
     const page = await browser.open();
     await scripted(page, { fails: 44113 });

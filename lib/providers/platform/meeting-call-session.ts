@@ -83,9 +83,28 @@ export const callStates: Readonly<Record<string, MeetingCallState>> = {
 
 /** Why a call ended, by the service's subcodes. */
 const endings: Readonly<Record<number, string>> = {
+  4097: 'the organizer ended the meeting for everyone',
+  4507: 'the token is no longer valid',
+  5000: 'someone in the meeting removed the agent',
+  5300: 'someone in the meeting removed the agent',
+  5723: 'the meeting admits no guests',
   5829: 'the meeting is not open',
   5854: 'someone in the meeting turned it away from the lobby',
   5855: 'nobody let it in from the lobby',
+  7000: 'a bot or the service ended the call',
+  10009: 'the token is no longer valid',
+  10110: 'the call has lasted as long as the service allows',
+};
+
+/** Subcodes that are failures although the service counts them as normal ends: broken off, and never let in. */
+const failures: readonly number[] = [4521, 5854, 5855];
+/** Codes of a network that failed for good. */
+const lostCodes: readonly number[] = [410, 490, 491, 496, 497, 498];
+/** Subcodes whose error is not `connection`. */
+const codes: Readonly<Record<number, VoiceErrorCode>> = {
+  4507: 'unauthorized',
+  5723: 'forbidden',
+  10009: 'unauthorized',
 };
 
 /** What the service rejects before a call begins, by subcode. */
@@ -264,10 +283,11 @@ export class MeetingCallSession {
     if (raw !== 'Disconnected' || call !== this.#call) return;
     const { code = 0, subCode = 0 } = call.callEndReason ?? {};
     const detail = endingOf({ code, subCode });
-    if (detail !== undefined) {
-      this.#host.complain(`the call has ended: ${detail} (${code}/${subCode})`, { code: 'connection', status: code });
+    if (detail !== undefined && (code !== 0 || failures.includes(subCode))) {
+      const problem = `the call has ended: ${detail} (${code}/${subCode})`;
+      this.#host.complain(problem, { code: codes[subCode] ?? 'connection', status: code });
     }
-    this.end({ reason: 'ended', ...(detail !== undefined && { detail }) });
+    this.end({ reason: lostCodes.includes(code) ? 'lost' : 'ended', ...(detail !== undefined && { detail }) });
   }
 
   /** Stops following the call; resolves when the package's objects are released. */
@@ -281,8 +301,9 @@ export class MeetingCallSession {
   }
 }
 
-/** Why a call ended; `undefined` for a normal end. */
-function endingOf({ code, subCode = 0 }: { code: number; subCode?: number }): string | undefined {
+/** Why a call ended; `undefined` when we left it. */
+function endingOf({ code, subCode }: { code: number; subCode: number }): string | undefined {
+  if (lostCodes.includes(code)) return 'the network connection failed';
   return endings[subCode] ?? (code === 0 && subCode === 0 ? undefined : `code ${code}, subcode ${subCode}`);
 }
 
