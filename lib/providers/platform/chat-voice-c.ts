@@ -32,7 +32,10 @@ export interface ChatVoiceCConfig {
 export interface ChatVoiceEnd {
   /** Which of the three it was. */
   readonly reason: 'destroyed' | 'disconnected' | 'detached';
-  /** The platform's close code for a connection that stayed disconnected: 4014 when the bot was removed. */
+  /**
+   * The platform's close code for a connection that stayed disconnected: 4014 when the bot was removed, 4021 when it was
+   * too fast, 4022 when the call was terminated.
+   */
   readonly closeCode?: number;
 }
 

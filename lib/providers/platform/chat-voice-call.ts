@@ -129,7 +129,8 @@ export class ChatVoiceCall {
     if (turn === 'ready') ready();
     else if (turn !== 'late') end({ reason: turn, ...(closeCode !== undefined && { closeCode }) });
     else {
-      const causes = 'does the bot have the intent GuildVoiceStates, and @discordjs/voice 0.19.1 or later?';
+      const causes =
+        'does the bot have the intent GuildVoiceStates, and @discordjs/voice 0.19.1 or later without daveEncryption: false?';
       complain('connection', `the connection is not ready: ${causes}`);
     }
   }
