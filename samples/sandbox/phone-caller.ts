@@ -13,6 +13,8 @@ export interface CallOptions extends LineOptions {
   readonly authToken?: string;
   /** The address that is signed, when it is not `url`. */
   readonly publicUrl?: string;
+  /** Whether its port is signed, too: the platform does either. Default: true. */
+  readonly signsPort?: boolean;
 }
 
 /** The value of `X-Twilio-Signature` for an upgrade: nothing is signed but the address. */
@@ -109,7 +111,9 @@ export class PhoneCaller extends PhoneLine {
  * @throws Error with the status when the application refuses the upgrade (the platform's error 31920).
  */
 export function dial(options: CallOptions): Promise<PhoneCaller> {
-  const { authToken, publicUrl, url } = options;
-  const headers = authToken === undefined ? {} : { 'X-Twilio-Signature': sign(authToken, publicUrl ?? url) };
+  const { authToken, publicUrl, url, signsPort = true } = options;
+  const full = publicUrl ?? url;
+  const signed = signsPort ? full : full.replace(/^(wss?:\/\/[^/:]+):\d+/, '$1');
+  const headers = authToken === undefined ? {} : { 'X-Twilio-Signature': sign(authToken, signed) };
   return connectPhone(url, headers, (socket) => new PhoneCaller(socket, options), '31920: ');
 }

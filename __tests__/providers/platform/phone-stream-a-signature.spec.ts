@@ -7,6 +7,11 @@ const signed = 'rJsCV32Z3/hPCDXvZa3cviQqTJA=';
 const signedWithSlash = 'nFb2FQ0fxjStwYvIs2y+wnUMIKg=';
 const sign = (text: string): string => createHmac('sha1', authToken).update(text).digest('base64');
 
+/** Signed with a key of the webhooks' settings. */
+const sharedKey = 'a-shared-key';
+const settings = 'key=SK0123,algorithm=HMAC_SHA256';
+const share = (text: string, hash = 'sha256'): string => createHmac(hash, sharedKey).update(text).digest('base64');
+
 describe('verifyPhoneStreamASignature (F39)', () => {
   for (const [what, options, expected] of [
     ['the address as it is', { url, signature: signed }, true],
@@ -17,6 +22,49 @@ describe('verifyPhoneStreamASignature (F39)', () => {
       'an address with a port of its own',
       { url: 'wss://a.example:8443/p', signature: sign('wss://a.example:8443/p') },
       true,
+    ],
+    [
+      'an address without the port of its own',
+      { url: 'wss://a.example:8443/p', signature: sign('wss://a.example/p') },
+      true,
+    ],
+    [
+      'a webhook with a name and a password, and its port',
+      { url: 'https://u:p@a.example/voice', signature: sign('https://u:p@a.example:443/voice') },
+      true,
+    ],
+    [
+      'a query whose quote is signed as it is',
+      { url: 'https://a.example/voice?x=a%27b', signature: sign("https://a.example/voice?x=a'b") },
+      true,
+    ],
+    [
+      'a query whose quote is signed encoded',
+      { url: "https://a.example/voice?x=a'b", signature: sign('https://a.example/voice?x=a%27b') },
+      true,
+    ],
+    [
+      'a webhook with a field of several values, each once, in their order',
+      {
+        url: 'https://a.example/voice',
+        params: { Digits: ['2', '1', '2'], From: '+1' },
+        signature: sign('https://a.example/voiceDigits1Digits2From+1'),
+      },
+      true,
+    ],
+    ['what a shared key signed', { url, sharedKey, settings, signature: share(url) }, true],
+    [
+      'what a shared key signed with the older hash',
+      { url, sharedKey, settings: 'key=SK0123, algorithm=HMAC_SHA1', signature: share(url, 'sha1') },
+      true,
+    ],
+    ['what another shared key signed', { url, sharedKey: 'another', settings, signature: share(url) }, false],
+    ['what a shared key signed, without the key', { url, settings, signature: share(url) }, false],
+    ['what the token signed as if a shared key had', { url, sharedKey, settings, signature: signed }, false],
+    [
+      'a hash that is unknown',
+      { url, sharedKey, settings: 'key=SK0123,algorithm=HMAC_SHA25', signature: share(url) },
+      false,
     ],
     ['a host alone', { url: 'wss://a.example', signature: sign('wss://a.example/') }, true],
     [

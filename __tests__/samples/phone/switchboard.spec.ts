@@ -106,6 +106,15 @@ describe('the switchboard', () => {
     expect(figures).toContain('phone_calls_refused_total{reason="full"} 1\n');
   });
 
+  it('answers a call whose signature leaves out the port', async () => {
+    const authToken = '0123456789abcdef0123456789abcdef';
+    await open({ authToken, publicUrl: 'https://voice.example.com:8443' });
+    const publicUrl = 'wss://voice.example.com:8443/a';
+    await callA({ authToken, publicUrl, signsPort: true });
+    await callA({ authToken, publicUrl, signsPort: false });
+    await until(() => switchboard.calls === 2);
+  });
+
   it('without a secret answers this machine only, and no page but its own: calls spend keys', async () => {
     await open();
     const { port } = switchboard;
