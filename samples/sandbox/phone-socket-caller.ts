@@ -52,6 +52,11 @@ export class SocketCaller extends PhoneLine {
     this.sendJson({ event: 'websocket:dtmf', digit, duration: 260 });
   }
 
+  /** The leg is muted, or heard again. */
+  mute(isMuted: boolean): void {
+    this.sendJson({ event: 'websocket:media:update', method: 'update', active: !isMuted });
+  }
+
   protected override sendFrame(frame: Uint8Array): void {
     this.raw(frame);
   }
@@ -72,6 +77,7 @@ export class SocketCaller extends PhoneLine {
       if (wrong !== undefined) this.warn({ text: `${wrong}: ${text.slice(0, 120)}` });
     } else if (data.length !== this.#frameBytes) {
       this.warn({ text: `a frame of ${data.length} bytes: it must have ${this.#frameBytes}` });
+      void this.hangUp('abruptly');
     } else if (this.bufferedMs >= mostMessages * frameMs) {
       this.warn({ text: `more than ${mostMessages} messages wait: one is lost` });
     } else {

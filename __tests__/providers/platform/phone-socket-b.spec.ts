@@ -77,6 +77,23 @@ describe('PhoneSocketB', () => {
     return { clock, phone, socket, errors, heard };
   }
 
+  it('reports no error when the leg is muted, or the platform says that it disconnects', async () => {
+    const { socket, errors } = await phoned();
+    socket.say(connected());
+    for (const event of ['websocket:media:update', 'websocket:disconnected', 'websocket:hangup']) {
+      socket.say(` {"event":"${event}","method":"update","active":0}`);
+    }
+    expect(errors).toEqual([]);
+  });
+
+  it('hears the keys of a bridge that gives its messages no name', async () => {
+    const { phone, socket, errors } = await phoned();
+    const keys: string[] = [];
+    phone.dtmf$.subscribe((digit) => keys.push(digit));
+    socket.say(connected(), ' {"digit":"5","duration":260}', ' {"digit":"#","duration":90}');
+    expect([keys, errors]).toEqual([['5', '#'], []]);
+  });
+
   it("says the platform's default format before the call has one", () => {
     const phone = new PhoneSocketB();
     expect([phone.roles, phone.getContentType(), phone.getMetadata(), phone.getHeaders()]).toEqual([

@@ -69,14 +69,33 @@ describe('the caller on a WebSocket of the platform', () => {
 
   it('complains of what the platform would not take', async () => {
     const { caller, socket } = await call();
-    const wrong: (string | Uint8Array)[] = ['x', '[]', '{"action":"play"}', '{"action":"clear","x":1}'];
-    wrong.push('{"action":"notify"}', '{"action":"notify","payload":5}', new Uint8Array(639), new Uint8Array(1280));
+    const wrong: string[] = ['x', '[]', '{"action":"play"}', '{"action":"clear","x":1}'];
+    wrong.push('{"action":"notify"}', '{"action":"notify","payload":5}');
     for (const data of wrong) socket.send(data);
     await caller.until(({ warnings }) => warnings.length === wrong.length);
     for (let count = 0; count < 3073; count++) socket.send(new Uint8Array(640));
     await caller.until(({ warnings }) => warnings.length > wrong.length);
     expect(caller.warnings.at(-1)?.text).toContain('more than 3072 messages');
     await caller.hangUp('abruptly');
+  });
+
+  for (const bytes of [639, 1280]) {
+    it(`breaks off a call for a frame of ${bytes} bytes`, async () => {
+      const { caller, socket } = await call();
+      const closed = once(socket, 'close');
+      socket.send(new Uint8Array(bytes));
+      expect([await caller.ended, (await closed)[0]]).toEqual([1006, 1006]);
+      expect(caller.warnings.map(({ text }) => text)).toEqual([`a frame of ${bytes} bytes: it must have 640`]);
+    });
+  }
+
+  it('says that it is muted', async () => {
+    const { caller, messages } = await call();
+    caller.mute(true);
+    await until(() => messages.length === 2);
+    const { event, active } = JSON.parse(String(messages[1]?.[0])) as { event?: string; active?: boolean };
+    expect([event, active]).toEqual(['websocket:media:update', false]);
+    await caller.hangUp();
   });
 
   it('signs the upgrade, or brings the header that it is given', async () => {

@@ -198,7 +198,9 @@ export class PhoneSocketB
     const handler = ownEntry(this.#handlers, event);
     if (typeof data !== 'string' && !event) this.#hear(new Uint8Array(data));
     else if (message && handler) handler(message);
-    else if (message?.['dtmf'] && !event) this.#press(asObject(message['dtmf']) ?? {});
+    else if (message && !event && (message['dtmf'] || message['digit']))
+      // From bridges that give their messages no name.
+      this.#press(asObject(message['dtmf']) ?? message);
     else this.#line.warn(message && event ? 'messages of unknown types' : 'malformed messages');
   }
 
@@ -207,6 +209,7 @@ export class PhoneSocketB
     'websocket:dtmf': (message) => this.#press(message),
     'websocket:notify': ({ payload }) => this.playout.marked(asString(asObject(payload)?.['id']) ?? ''),
     'websocket:cleared': () => undefined,
+    'websocket:media:update': () => undefined,
     'websocket:disconnected': () => undefined,
     'websocket:hangup': () => undefined,
   };
