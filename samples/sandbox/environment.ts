@@ -47,6 +47,8 @@ export interface Limits {
   readonly etaIdleMs: number;
   /** KappaSTT: milliseconds without audio before the service closes. Vendor: 180,000. */
   readonly kappaIdleMs: number;
+  /** KappaSTT: transcriptions at once. Vendor: 1 in the free tier, 100 in paid ones. */
+  readonly kappaSttConcurrency: number;
   /** LambdaSTT: milliseconds without audio before the service gives up. Vendor: 15,000. */
   readonly lambdaIdleMs: number;
   /** OmicronAgent: how long a connection lasts, in milliseconds. Vendor: about 600,000. */

@@ -158,6 +158,7 @@ const vendorLimits: Limits = {
   epsilonIdleMs: 30_000,
   etaIdleMs: 30_000,
   kappaIdleMs: 180_000,
+  kappaSttConcurrency: 100,
   lambdaIdleMs: 15_000,
   omicronAgentSessionMs: 600_000,
   upsilonConcurrency: 1,

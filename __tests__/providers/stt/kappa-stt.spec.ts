@@ -418,7 +418,7 @@ describe('KappaSTT: results', () => {
     ['Error', { code: 'server', recoverable: true }],
     ['TooManyRequests', { code: 'rate_limited', status: 429, recoverable: true }],
     ['BadRequest', { code: 'configuration', status: 400, recoverable: false }],
-    ['Forbidden', { code: 'forbidden', status: 403, recoverable: false }],
+    ['Forbidden', { code: 'quota', status: 403, recoverable: false }],
   ];
   for (const [RecognitionStatus, expected] of statuses) {
     it(`${RecognitionStatus} is a failure`, async () => {
@@ -439,6 +439,20 @@ describe('KappaSTT: results', () => {
       stt.sockets.last.drop(code);
       expect(types().at(-1)).toBe(meaning === undefined ? 'reconnecting' : 'lost');
       expect(errors.map((error) => error.code)).toEqual(meaning === undefined ? [] : [meaning]);
+    });
+  }
+
+  const explained: readonly (readonly [number, string, object])[] = [
+    [1007, 'Quota exceeded. Cid: ', { code: 'quota', recoverable: false }],
+    [1007, 'Unsupported audio format.', { code: 'unsupported_format', recoverable: false }],
+    [1007, 'Specified grammar type is not supported!', { code: 'configuration', status: 400, recoverable: false }],
+    [4429, 'The number of parallel requests exceeded', { code: 'rate_limited', status: 429, recoverable: true }],
+  ];
+  for (const [code, reason, expected] of explained) {
+    it(`a close with ${code} says ${JSON.stringify(reason)}`, async () => {
+      const { stt, events } = await live();
+      stt.sockets.last.drop(code, reason);
+      expect(events.at(-1)).toMatchObject({ error: { ...expected, cause: new Error(reason) } });
     });
   }
 

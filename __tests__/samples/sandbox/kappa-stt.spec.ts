@@ -180,6 +180,22 @@ describe("the sandbox's speech to text of Azure", () => {
     });
   }
 
+  it('closes with 4429 once too many are transcribed, and takes another when one has left', async () => {
+    await using busy = await startSandbox({ limits: { kappaSttConcurrency: 1 } });
+    const url = at(undefined, undefined, busy.endpoints.kappa);
+    const [first, second] = [await open(url), await open(url)];
+    begin(first);
+    await until(first, 'turn.start');
+    begin(second);
+    expect(await second.closed).toEqual({ code: 4429, reason: expect.stringMatching(/concurrent/) as unknown });
+    first.close();
+    await first.closed;
+    const third = await open(url);
+    begin(third);
+    await until(third, 'turn.start');
+    third.close();
+  });
+
   it('closes at the id of a turn that is over', async () => {
     const client = await open(at('interactive'));
     begin(client);

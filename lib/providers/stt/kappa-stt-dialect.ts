@@ -3,6 +3,7 @@ import { asNumber, asObject, asObjects, asString, type WireObject } from '../../
 import type { Query } from '../../core/remote-provider.ts';
 import { wireParameters } from '../../core/wire-parameters.ts';
 import { readUsp, riffHeader, uspAudio, uspId, uspText } from './kappa-stt-messages.ts';
+import type { SocketClose } from '../../transport/reconnecting-socket.ts';
 import type { KappaSTTConfig } from './kappa-stt.ts';
 import {
   completed,
@@ -12,6 +13,7 @@ import {
   type STTContext,
   type STTDialect,
   type STTEffect,
+  type STTFault,
   type STTStep,
 } from './stt-wire.ts';
 import type { STTHost } from './stt-service.ts';
@@ -28,8 +30,20 @@ const kappaFailures: Failures = {
   Error: { code: 'server', recoverable: true, hint: 'it failed' },
   TooManyRequests: { code: 'rate_limited', status: 429, recoverable: true, hint: 'too many sessions at once' },
   BadRequest: { code: 'configuration', status: 400, hint: 'check the configuration' },
-  Forbidden: { code: 'forbidden', status: 403, hint: 'the credential or the quota does not allow this' },
+  Forbidden: { code: 'quota', status: 403, hint: 'the free quota is used up' },
+  QuotaExceeded: { code: 'quota', hint: 'the quota is used up' },
 };
+
+/** What a close means: 1007 stands for several failures, which only the reason tells apart. */
+function closeOf({ code, reason }: SocketClose): STTFault | undefined {
+  const kindOf = (): string | number => {
+    if (code === 4429) return 'TooManyRequests';
+    if (code !== 1007 || reason === '' || /audio|format/i.test(reason)) return code;
+    return /quota/i.test(reason) ? 'QuotaExceeded' : 'BadRequest';
+  };
+  const kind = kindOf();
+  return Object.hasOwn(kappaFailures, kind) ? { kind, sentence: reason || undefined } : undefined;
+}
 
 /** The query parameters. */
 function kappaQuery(config: KappaSTTConfig, rules: ConfigRules): Query {
@@ -166,6 +180,7 @@ export const kappaDialect = (
     return { url, ...(await host.socketCredentials()) };
   },
   failures: kappaFailures,
+  closes: closeOf,
   endsAudio: true,
   catchUpSpeed: 2,
   endingMs: ({ segmentationSilenceTimeoutMs = 0 }) => Math.max(endingMs, segmentationSilenceTimeoutMs),

@@ -138,12 +138,16 @@ function parse(data: string | Uint8Array<ArrayBuffer>): Incoming | string {
   return typeof headers === 'string' ? headers : { ...headers, payload: data.slice(2 + length) };
 }
 
+/** Who is being transcribed, in each sandbox. */
+const transcribed = new WeakMap<Environment, Set<Session>>();
+
 class Listener {
   readonly #session: Session;
   readonly #mode: string;
   readonly #query: URLSearchParams;
   readonly #used = new Set<string>();
   readonly #idle: IdleTimer;
+  readonly #environment: Environment;
   #isConfigured = false;
   #turn: string | undefined;
   #detailed = false;
@@ -158,7 +162,9 @@ class Listener {
   #transcriber: Transcriber | undefined;
   #speaking = false;
 
-  constructor(session: Session, mode: string, query: URLSearchParams, { limits }: Environment) {
+  constructor(session: Session, mode: string, query: URLSearchParams, environment: Environment) {
+    const { limits } = environment;
+    this.#environment = environment;
     this.#session = session;
     this.#mode = mode;
     this.#query = query;
@@ -198,6 +204,7 @@ class Listener {
     if (this.#used.has(requestId)) return 'X-RequestId was used before';
     this.#used.add(requestId);
     this.#turn = requestId;
+    this.#queue();
     const output = context['phraseOutput'] as { format?: string; detailed?: { options?: string[] } } | undefined;
     const given = (context['phraseDetection'] as Readonly<Record<string, unknown>> | undefined)?.[this.#mode];
     const custom = member(given, 'segmentation');
@@ -215,6 +222,17 @@ class Listener {
     this.#transcriber = undefined;
     this.#speaking = false;
     return undefined;
+  }
+
+  /** The service counts when a transcription begins, not when a socket opens. */
+  #queue(): void {
+    const sessions = transcribed.get(this.#environment) ?? new Set();
+    transcribed.set(this.#environment, sessions.add(this.#session));
+    this.#session.onClose(() => sessions.delete(this.#session));
+    if (sessions.size > this.#environment.limits.kappaSttConcurrency) {
+      const why = 'the number of parallel requests exceeded the number of allowed concurrent transcriptions';
+      this.#session.close(4429, why, 'too many transcriptions at once');
+    }
   }
 
   #hear(requestId: string, contentType: string | undefined, payload: Incoming['payload']): string | undefined {
