@@ -191,6 +191,10 @@ describe('KappaSTT: address and credential', () => {
       },
     });
     expect(messages[1]?.body).not.toHaveProperty('phraseDetection.language');
+    const paused = await request({ segmentationStrategy: 'time' });
+    expect(paused.messages[1]?.body).toMatchObject({
+      phraseDetection: { conversation: { segmentation: { mode: 'Custom' } } },
+    });
     const timed = await request({
       segmentationMaximumTimeMs: 30_000,
       languages: ['fr-FR'],

@@ -19,7 +19,7 @@ import {
 import type { STTHost } from './stt-service.ts';
 
 const modes = { conversation: 'Conversation', interactive: 'Interactive', dictation: 'Dictation' } as const;
-const segmentations: Readonly<Record<string, string>> = { default: 'Normal', semantic: 'Semantic' };
+const segmentations: Readonly<Record<string, string>> = { default: 'Normal', time: 'Custom', semantic: 'Semantic' };
 
 /** What the service's close codes and phrase statuses mean. After any other, it reconnects. */
 const kappaFailures: Failures = {

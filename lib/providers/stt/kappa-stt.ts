@@ -32,8 +32,8 @@ export interface KappaSTTOptions {
   readonly segmentationSilenceTimeoutMs?: number;
   /** Longest phrase, 20,000 to 70,000 milliseconds; then it ends in mid-speech. Default: the service's. */
   readonly segmentationMaximumTimeMs?: number;
-  /** What ends a phrase: silence, or with `semantic` the end of a sentence. Default: the service's, silence. */
-  readonly segmentationStrategy?: 'default' | 'semantic' | (string & {});
+  /** What ends a phrase: silence (`time`), or with `semantic` the end of a sentence. Default: the service's, silence. */
+  readonly segmentationStrategy?: 'default' | 'time' | 'semantic' | (string & {});
   /** Languages to identify, BCP 47, at most 10: results name the one spoken. Default: `language` alone. */
   readonly languages?: readonly string[];
   /** When the language is identified: at the start, of at most 4, or again and again. Default: `continuous`. */
@@ -66,7 +66,7 @@ export const kappaSTTRules: ConfigRules = {
   initialSilenceTimeoutMs: { min: 0, integer: true, wire: 'initialSilenceTimeoutMs' },
   segmentationSilenceTimeoutMs: { min: 100, max: 5_000, integer: true, wire: 'segmentationSilenceTimeoutMs' },
   segmentationMaximumTimeMs: { min: 20_000, max: 70_000, integer: true },
-  segmentationStrategy: { known: ['default', 'semantic'] },
+  segmentationStrategy: { known: ['default', 'time', 'semantic'] },
   languages: { type: 'texts', maxLength: 10 },
   languageIdentification: { oneOf: ['atStart', 'continuous'] },
   enableSpeakerDiarization: { type: 'boolean' },
