@@ -33,6 +33,29 @@ describe('KappaTTS in the sandbox', () => {
     await tts.dispose();
   });
 
+  const documents = [
+    ...[
+      '<p>One</p> <p>two</p>',
+      `<lang xml:lang="de-DE">One</lang> two`,
+      `<emphasis level="strong">One</emphasis> two`,
+    ],
+    ...[`<mstts:silence type="Leading" value="200ms"/>One two`, `One <bookmark mark="a"/>two`],
+    `<mstts:express-as style="sad">One</mstts:express-as> two`,
+    `<p>One <s><mstts:express-as style="sad">two</mstts:express-as></s></p>`,
+  ];
+  for (const content of documents) {
+    it(`says ${content} with a style and a rate`, async () => {
+      await using sandbox = await startSandbox();
+      const tts = voice('raw-16khz-16bit-mono-pcm', { style: 'cheerful', rate: 1.2 })({
+        proxyUrl: sandbox.proxies.kappa,
+      });
+      await tts.initialize();
+      const chunks = await lastValueFrom(tts.speak(of(`<speak>${content}</speak>`)).pipe(toArray()));
+      expect(hear(chunks).text).toBe('One two');
+      await tts.dispose();
+    });
+  }
+
   it('speaks with a token of the service, and fetches another when that one is refused', async () => {
     await using sandbox = await startSandbox();
     let calls = 0;

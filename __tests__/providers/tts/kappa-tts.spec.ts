@@ -132,6 +132,35 @@ describe('KappaTTS', () => {
     await tts.dispose();
   });
 
+  const sad = (text: string): string => `<mstts:express-as style='sad'>${text}</mstts:express-as>`;
+  const fast = (text: string): string => `<prosody rate='+50.00%'>${text}</prosody>`;
+  const wrapped: readonly (readonly [string, string])[] = [
+    ['One <break/> two', sad(fast('One <break/> two'))],
+    ['<p>One</p> <p>two</p>', `<p>${sad(fast('One'))}</p> <p>${sad(fast('two'))}</p>`],
+    ['a <emphasis>b</emphasis>', sad(`${fast('a ')}<emphasis>${fast('b')}</emphasis>`)],
+    [
+      '<mstts:express-as style="calm">One</mstts:express-as> two',
+      `<mstts:express-as style="calm">${fast('One')}</mstts:express-as>${sad(fast(' two'))}`,
+    ],
+    ['<mstts:silence type="Leading" value="1s"/>One', `<mstts:silence type="Leading" value="1s"/>${sad(fast('One'))}`],
+    ['<lang xml:lang="de-DE"><p>One</p></lang>', `<lang xml:lang="de-DE"><p>${sad(fast('One'))}</p></lang>`],
+    [
+      `<sub alias="a>b">c</sub><break time='>'/> < <!-- <p> -->`,
+      sad(fast(`<sub alias="a>b">c</sub><break time='>'/> < <!-- <p> -->`)),
+    ],
+    ['One <p>two</s>', 'One <p>two</s>'],
+    ['One <p>two', 'One <p>two'],
+    ['<math><mi>x</mi></math>', '<math><mi>x</mi></math>'],
+  ];
+  for (const [content, expected] of wrapped) {
+    it(`puts style and rate where they may be: ${content}`, async () => {
+      const tts = await ready({ style: 'sad', rate: 1.5 });
+      await tts.synthesize(`<speak>${content}</speak>`);
+      expect(bodyOf(service.first)).toBe(ssml(expected, { mstts: expected.includes('mstts') ? mstts : '' }));
+      await tts.dispose();
+    });
+  }
+
   it('presents a credential as authType says', async () => {
     for (const [apiKey, authType, header] of [
       ['k', undefined, subscription],

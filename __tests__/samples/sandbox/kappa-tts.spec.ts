@@ -34,6 +34,14 @@ describe('kappa /cognitiveservices/v1', () => {
     expect(await bytesOf(post(voice(' ')))).toHaveLength(0);
   });
 
+  it('takes the elements of the vendor, each where it may be', async () => {
+    const text = `<mstts:silence type='Leading' value='200ms'/><lang xml:lang='de-DE'><p><s><mstts:express-as style='sad'><prosody rate='1'>One</prosody></mstts:express-as></s></p></lang> <emphasis level='strong'>two</emphasis> <bookmark mark='a'/><sub alias='three'>3</sub>`;
+    const answer = await post(voice(text));
+    expect(answer.status).toBe(200);
+    const bytes = await bytesOf(Promise.resolve(answer));
+    expect(decodeSamples(readSamples(bytes, 'linear16'), 16000).text).toBe('One two 3');
+  });
+
   it('makes each kind of format', async () => {
     for (const id of ['riff-24khz-16bit-mono-pcm', 'riff-8khz-8bit-mono-mulaw', 'riff-8khz-8bit-mono-alaw']) {
       const wav = readWav(await bytesOf(post(voice('Hi.'), asks(id))));
@@ -60,6 +68,9 @@ describe('kappa /cognitiveservices/v1', () => {
       'express-as within prosody',
       voice("<prosody rate='1'><mstts:express-as style='sad'>a</mstts:express-as></prosody>"),
     ],
+    ['a language within prosody', voice("<prosody rate='1'><lang xml:lang='de-DE'>a</lang></prosody>")],
+    ['a paragraph within express-as', voice("<mstts:express-as style='sad'><p>a</p></mstts:express-as>")],
+    ['a pause beside the voice', `${open}<voice name='en-US-JennyNeural'>Hi.</voice><break/></speak>`],
     ['a pitch that is none', voice("<prosody pitch='2'>Hi.</prosody>")],
     ['an unknown element', voice('<b>Hi.</b>')],
   ] as const) {

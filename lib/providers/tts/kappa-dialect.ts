@@ -1,18 +1,8 @@
 import { isSsml, ssml } from '../../text/ssml.ts';
 import { escapeXml, xmlElement } from '../../text/xml.ts';
+import { inExpression, inProsody, wrapContent, type Wrapper } from './kappa-ssml.ts';
 import type { KappaFacts, KappaTTSConfig } from './kappa-tts.ts';
 import type { RequestDialect } from './requests/request-wire.ts';
-
-/** An element around content, if any of its attributes is set. */
-function wrap(
-  name: string,
-  attributes: Readonly<Record<string, string | number | undefined>>,
-  content: string,
-): string {
-  return Object.values(attributes).every((value) => value === undefined)
-    ? content
-    : xmlElement(name, attributes, content);
-}
 
 /** Such as `+10.00%`: without a sign it would be absolute. */
 function signed(value: number, unit: string, digits?: number): string {
@@ -36,8 +26,14 @@ function documentOf(text: string, config: KappaTTSConfig): string {
   // A document with voices of its own is complete.
   if (isDocument && /<voice[\s>]/i.test(text)) return text;
   const content = isDocument ? contentOf(text) : escapeXml(text);
-  const spoken = wrap('prosody', prosody, content);
-  const expressed = wrap('mstts:express-as', expression, spoken);
+  // Expression first: prosody goes within it.
+  const wrappers: readonly Wrapper[] = [
+    { name: 'mstts:express-as', attributes: expression, holds: inExpression },
+    { name: 'prosody', attributes: prosody, holds: inProsody },
+  ];
+  const expressed = wrappers
+    .filter(({ attributes }) => Object.values(attributes).some((value) => value !== undefined))
+    .reduce(wrapContent, content);
   const attributes = {
     version: '1.0',
     xmlns: 'http://www.w3.org/2001/10/synthesis',

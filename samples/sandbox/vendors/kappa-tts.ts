@@ -89,6 +89,25 @@ const values: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   },
   'mstts:express-as': { style: /./, styledegree: /^\d+(\.\d+)?$/, role: /^\w+$/ },
   break: { time: /^\d+m?s$/, strength: /^[\w-]+$/ },
+  emphasis: { level: /^(reduced|none|moderate|strong)$/ },
+  lang: { 'xml:lang': /^[a-z]{2,3}(-\w+)+$/ },
+  'mstts:silence': { type: /^[A-Za-z]+(-exact)?$/, value: /^\d+m?s$/ },
+  bookmark: { mark: /./ },
+  phoneme: { alphabet: /^(ipa|sapi|ups|x-sampa)$/, ph: /./ },
+  'say-as': { 'interpret-as': /^[\w-]+$/, format: /./, detail: /./ },
+  sub: { alias: /./ },
+  ...{ p: {}, s: {} },
+};
+
+const words = ['break', 'phoneme', 'prosody', 'say-as', 'sub'];
+const spoken = [...words, 'emphasis', 'lang', 'mstts:express-as', 'mstts:silence', 'bookmark', 'p', 's'];
+/** The elements that each may contain, by the vendor's list; the others contain text alone or nothing. */
+const contents: Readonly<Record<string, readonly string[]>> = {
+  ...{ speak: ['voice'], voice: spoken, lang: spoken },
+  ...{ prosody: [...words, 'p', 's'], emphasis: [...words, 'emphasis', 'lang'] },
+  'mstts:express-as': [...words, 'emphasis', 'lang'],
+  p: [...words, 'mstts:express-as', 's'],
+  s: [...words, 'mstts:express-as'],
 };
 
 /** What is wrong with a document, in words for the log. */
@@ -107,6 +126,10 @@ function wrongIn(speak: XmlElement): string | undefined {
   for (const element of all) {
     const rules = values[element.name];
     if (!rules) return `unknown element ${element.name}`;
+    const stray = element.children.find(
+      (child) => typeof child !== 'string' && !contents[element.name]?.includes(child.name),
+    );
+    if (typeof stray === 'object') return `${element.name} should not contain ${stray.name}`;
     if (element.name === 'prosody' && elementsOf(element).some(({ name }) => name === 'mstts:express-as'))
       return 'express-as within prosody';
     for (const [name, value] of Object.entries(element.attributes)) {
