@@ -91,7 +91,7 @@ describe('the official client of Amazon Polly', () => {
   });
 
   const refusals: readonly (readonly [name: string, input: object, config: Partial<OmegaTTSConfig>])[] = [
-    ['EngineNotSupportedException', { VoiceId: 'Nicole' }, { voiceId: 'Nicole' }],
+    ['ValidationException', { VoiceId: 'Nicole' }, { voiceId: 'Nicole' }],
     ['LexiconNotFoundException', { LexiconNames: ['missing'] }, { lexiconNames: ['missing'] }],
     ['InvalidSsmlException', { Text: '<speak>a & b</speak>', TextType: 'ssml' }, { textType: 'ssml' }],
   ];

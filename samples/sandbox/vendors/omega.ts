@@ -9,7 +9,7 @@ import { arrayOf, filled, member, oneOf, required, shape, string, textMember } f
 import type { Check } from '../validate.ts';
 import { Refusal } from '../vendor.ts';
 import type { Vendor } from '../vendor.ts';
-import { parseXml, spokenOf } from '../xml.ts';
+import { elementsOf, parseXml, spokenOf } from '../xml.ts';
 
 const mount = 'omega';
 
@@ -78,14 +78,19 @@ const speech = shape({
   VoiceId: required(oneOf(...Object.keys(voices))),
 });
 
+/** Elements that only the oldest engine takes. */
+const onlyStandard = new Set(['emphasis', 'amazon:auto-breaths', 'amazon:breath']);
+
 /** What is said of a text; SSML must be well-formed, with the elements of the service. */
-function spoken(text: string, type: string): string {
+function spoken(text: string, type: string, engine: string): string {
   if (text.length > 6000) throw refuse(400, 'more than 6000 characters', 'TextLengthExceededException');
   let said = text;
   if (type === 'ssml') {
     try {
       const document = parseXml(text);
       if (document.name !== 'speak') throw new Error(`the root is ${document.name}`);
+      const strange = elementsOf(document).find(({ name }) => engine !== 'standard' && onlyStandard.has(name));
+      if (strange) throw new Error(`${engine} has no ${strange.name}`);
       said = spokenOf(document);
     } catch (error) {
       throw refuse(400, String(error), 'InvalidSsmlException', 'Invalid SSML request');
@@ -116,16 +121,11 @@ async function handle(request: HttpRequest, { timers, realtimeFactor }: Environm
   if (wrong) throw invalid(wrong);
   const engine = textMember(body, 'Engine') || 'standard';
   if (!voices[textMember(body, 'VoiceId')]?.includes(engine))
-    throw refuse(
-      400,
-      `engine ${engine}`,
-      'EngineNotSupportedException',
-      `This voice does not support the selected engine: ${engine}`,
-    );
+    throw invalid(`This voice does not support the selected engine: ${engine}`);
   if (member(body, 'LexiconNames') !== undefined && JSON.stringify(member(body, 'LexiconNames')).includes('missing'))
     throw refuse(404, 'unknown lexicon', 'LexiconNotFoundException', 'Lexicon not found');
   const text = textMember(body, 'Text');
-  const said = spoken(text, textMember(body, 'TextType') || 'text');
+  const said = spoken(text, textMember(body, 'TextType') || 'text', engine);
   const headers = { 'x-amzn-requestcharacters': String(said.length), 'x-amzn-requestid': crypto.randomUUID() };
   const marks = member(body, 'SpeechMarkTypes');
   const output = textMember(body, 'OutputFormat');
