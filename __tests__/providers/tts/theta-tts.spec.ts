@@ -1,6 +1,7 @@
 /** Slow: each fault is tried on a real server, and tried again after a real wait. */
 import { lastValueFrom, of, toArray } from 'rxjs';
 import { parseWavHeader } from '../../../lib/audio/wav-header.ts';
+import { createLogger } from '../../../lib/core/logger.ts';
 import { ThetaTTS, type ThetaTTSConfig, type ThetaTTSFormat } from '../../../lib/providers/tts/theta-tts.ts';
 import { bytesOf, failureOf, listenTo } from './fixture.ts';
 import { describeRestTTS, key } from './rest-conformance.ts';
@@ -194,6 +195,33 @@ describe('ThetaTTS', () => {
       ]);
     });
   }
+
+  for (const voice of ['ballad', 'cedar', 'marin', 'verse']) {
+    it(`refuses ${voice} with the models that lack it, unless the service is another`, async () => {
+      for (const model of ['tts-1', 'tts-1-hd']) {
+        const error = await failureOf(new ThetaTTS({ apiKey: key, model, voice }).initialize());
+        expect(error.message).toContain(`${model} does not have the voice ${voice}: use gpt-4o-mini-tts`);
+      }
+      await (await ready({ voice })).dispose();
+      const tts = new ThetaTTS({ apiKey: key, model: 'gpt-4o-mini-tts', voice });
+      await tts.initialize();
+      await tts.dispose();
+    });
+  }
+
+  it('warns of instructions that the model ignores', async () => {
+    const warned: string[] = [];
+    const logger = createLogger({ ...console, warn: (text: string) => void warned.push(text) });
+    for (const model of ['tts-1', 'tts-1-hd', 'gpt-4o-mini-tts']) {
+      const tts = new ThetaTTS({ apiKey: key, model, instructions: 'Whisper.' }, logger);
+      await tts.initialize();
+      await tts.dispose();
+    }
+    expect(warned.filter((text) => text.includes('instructions'))).toEqual([
+      expect.stringContaining('ThetaTTS: tts-1 ignores instructions: use gpt-4o-mini-tts'),
+      expect.stringContaining('ThetaTTS: tts-1-hd ignores instructions: use gpt-4o-mini-tts'),
+    ]);
+  });
 
   it('stands at the vendor’s address by default', () => {
     expect(new ThetaTTS({ apiKey: key }).resolveBaseUrl()).toBe('https://api.openai.com/v1');

@@ -43,7 +43,7 @@ describe("the sandbox's REST services", () => {
 
     for (const [format, type, magic] of [
       ['mp3', 'audio/mpeg', [0xff, 0xf3]],
-      ['opus', 'audio/ogg', [0x4f, 0x67, 0x67, 0x53]],
+      ['opus', 'audio/opus', [0x4f, 0x67, 0x67, 0x53]],
       ['aac', 'audio/aac', [0xff, 0xf1]],
       ['flac', 'audio/flac', [0x66, 0x4c, 0x61, 0x43]],
     ] as const) {
@@ -68,7 +68,7 @@ describe("the sandbox's REST services", () => {
       ['speed 5', { speed: 5 }, 400],
       ['no text', { input: '' }, 400],
       ['4097 characters', { input: 'a'.repeat(4097) }, 400],
-      ['instructions with tts-1', { instructions: 'Sing.' }, 400],
+      ['a voice of another model', { voice: 'marin' }, 400],
       ['sse with tts-1', { stream_format: 'sse' }, 400],
       ['an unknown model', { model: 'tts-9' }, 404],
     ] as const) {
@@ -79,6 +79,16 @@ describe("the sandbox's REST services", () => {
         expect(Object.keys(error)).toEqual(['message', 'type', 'param', 'code']);
       });
     }
+
+    it('names the voices of the model, and has more for another', async () => {
+      const { error } = (await (await post({ voice: 'verse' })).json()) as { error: { message: string } };
+      expect(error.message).toMatch(/'type': 'enum'.*'sage' or 'coral'/);
+      expect((await post({ model: 'gpt-4o-mini-tts', voice: 'verse' })).status).toBe(200);
+    });
+
+    it('ignores instructions to tts-1', async () => {
+      expect((await post({ instructions: 'Sing.' })).status).toBe(200);
+    });
 
     it('wants the key as Bearer', async () => {
       expect((await post({}, { ...bearer, authorization: 'Token sandbox-key' })).status).toBe(401);

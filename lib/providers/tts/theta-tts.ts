@@ -9,8 +9,10 @@ import type { RequestTTSConfig, RequestWire } from './requests/request-wire.ts';
 /** A model of {@link ThetaTTS}: `tts-1` is fast, `tts-1-hd` better; others are passed through. */
 export type ThetaTTSModel = 'tts-1' | 'tts-1-hd' | 'gpt-4o-mini-tts' | (string & {});
 
-/** A voice of {@link ThetaTTS}; others are passed through. */
-export type ThetaTTSVoice = 'alloy' | 'echo' | 'fable' | 'onyx' | 'nova' | 'shimmer' | (string & {});
+/** A voice of {@link ThetaTTS}, the last four for `gpt-4o-mini-tts` only; others are passed through. */
+export type ThetaTTSVoice =
+  | ('alloy' | 'ash' | 'coral' | 'echo' | 'fable' | 'onyx' | 'nova' | 'sage' | 'shimmer')
+  | ('ballad' | 'cedar' | 'marin' | 'verse' | (string & {}));
 
 /** A format of {@link ThetaTTS}. */
 export type ThetaTTSFormat = 'mp3' | 'opus' | 'aac' | 'flac' | 'wav' | 'pcm';
@@ -25,7 +27,7 @@ export interface ThetaTTSConfig extends RequestTTSConfig {
   readonly responseFormat?: ThetaTTSFormat | 'auto';
   /** 0.25 to 4. Default: the service's, 1. */
   readonly speed?: number;
-  /** Speaking instructions, at most 4,096 characters; not for `tts-1` and `tts-1-hd`. */
+  /** Speaking instructions, at most 4,096 characters; `tts-1` and `tts-1-hd` ignore them. */
   readonly instructions?: string;
   /** The organization to bill. */
   readonly organizationId?: string;
@@ -42,7 +44,15 @@ const formats: Readonly<Record<ThetaTTSFormat, Partial<AudioMetadata> & Pick<Aud
     pcm: { encoding: 'linear16', bitDepth: 16, mimeType: 'audio/pcm' },
   };
 
+/** The voices that `tts-1` and `tts-1-hd` refuse. */
+const newVoices: readonly string[] = ['ballad', 'cedar', 'marin', 'verse'];
+
 const modelOf = ({ model = 'tts-1' }: ThetaTTSConfig): ThetaTTSModel => model;
+
+/** Whether the model is one of the vendor's old ones: elsewhere, its name may stand for another. */
+function isOld(config: ThetaTTSConfig): boolean {
+  return config.endpoint === undefined && ['tts-1', 'tts-1-hd'].includes(modelOf(config));
+}
 
 const wire: RequestWire<ThetaTTSConfig> = {
   name: 'ThetaTTS',
@@ -55,6 +65,14 @@ const wire: RequestWire<ThetaTTSConfig> = {
     speed: { min: 0.25, max: 4 },
     instructions: { maxLength: 4096 },
   }),
+  problem: (config) => {
+    const voice = newVoices.find((each) => each === config.voice);
+    return voice && isOld(config)
+      ? `${modelOf(config)} does not have the voice ${voice}: use gpt-4o-mini-tts`
+      : undefined;
+  },
+  advice: (config) =>
+    isOld(config) && config.instructions ? [`${modelOf(config)} ignores instructions: use gpt-4o-mini-tts`] : [],
   model: modelOf,
   retiring: thetaTTS,
   openFormat: () => ({ key: 'responseFormat', samples: 'wav' }),
