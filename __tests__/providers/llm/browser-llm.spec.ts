@@ -22,16 +22,20 @@ class FakeEngine implements BrowserEngine {
   failure: unknown;
   reports: readonly LoadProgress[] = [{ progress: 0.5, timeElapsed: 1, text: 'Fetching param cache[1/2]' }];
   loading: Promise<void> = Promise.resolve();
+  /** Whether the GPU was lost, which unloads the model and tells nobody. */
+  isLost = false;
 
   async reload(modelId: string, chatOpts?: object): Promise<void> {
     this.calls.push(chatOpts ? `reload ${modelId} ${JSON.stringify(chatOpts)}` : `reload ${modelId}`);
     for (const report of this.reports) this.report(report);
     await this.loading;
     if (this.failure !== undefined) throw this.failure as Error;
+    this.isLost = false;
   }
   readonly chat = {
     completions: {
       create: (request: BrowserEngineRequest): Promise<AsyncIterable<unknown>> => {
+        if (this.isLost) return Promise.reject(Object.assign(new Error('x'), { name: 'ModelNotLoadedError' }));
         this.requests.push(request);
         return Promise.resolve(this.#answer(this.answers.shift() ?? [text('Hello.'), stop(), usage]));
       },
@@ -324,13 +328,46 @@ describe('BrowserLLM', () => {
     expect(engine.calls).toEqual(['begin', 'end', `reload ${model}`, 'begin', 'end']);
   });
 
+  it('loads the model again if the GPU was lost between answers, once', async () => {
+    const { llm, engine } = await ready();
+    engine.isLost = true;
+    expect((await answer(llm, hi))[0]).toEqual({ type: 'token', text: 'Hello.' });
+    expect(engine.calls).toEqual([`reload ${model}`, 'begin', 'end']);
+    engine.isLost = true;
+    engine.failure = Object.assign(new Error('gone'), { name: 'DeviceLostError' });
+    await expect(answer(llm, hi)).rejects.toMatchObject({ code: 'device', recoverable: true });
+  });
+
+  it('says so if the GPU was lost during an answer, and loads the model for the next', async () => {
+    const { llm, engine } = await ready();
+    const lose = (): Promise<void> => {
+      engine.isLost = true;
+      return Promise.reject(new Error('Tensor has already been disposed'));
+    };
+    engine.answers = [[text('Once'), lose]];
+    await expect(answer(llm, hi)).rejects.toMatchObject({ code: 'device', recoverable: true });
+    expect((await answer(llm, hi))[0]).toEqual({ type: 'token', text: 'Hello.' });
+    expect(engine.calls).toEqual(['begin', 'end', `reload ${model}`, 'begin', 'end']);
+  });
+
+  it('does not load the model for an answer that nobody waits for any more', async () => {
+    const { llm, engine } = await ready();
+    engine.isLost = true;
+    const running = llm.generate(hi).subscribe();
+    await Promise.resolve();
+    running.unsubscribe();
+    await new Promise(setImmediate);
+    expect(engine.calls).toEqual([]);
+  });
+
   const named = (name: string): Error => Object.assign(new Error('x'), { name });
   for (const [failure, code] of [
     ...(['WebGPUNotAvailableError', 'WebGPUNotFoundError', 'FeatureSupportError'] as const).map(
       (name) => [named(name), 'device'] as const,
     ),
     [named('ModelNotFoundError'), 'not_found'],
-    [named('MissingModelWasmError'), 'configuration'],
+    ['MissingModelError: no wasm', 'configuration'],
+    ['Error: Module has already been disposed', 'device'],
     [named('DeviceLostError'), 'device'],
     [named('NetworkError'), 'connection'],
     [named('QuotaExceededError'), 'quota'],

@@ -96,8 +96,7 @@ export class BrowserAnswers {
       const read = async (): Promise<void> => {
         if (isUnwanted() || !engine) return;
         await this.#reloadWhenLost(engine);
-        // WebLLM mutates its arguments.
-        const chunks = await engine.chat.completions.create(structuredClone({ ...request, stream: true as const }));
+        const chunks = await this.#begin(engine, request, isUnwanted);
         isReading = true;
         let state = answer.start;
         try {
@@ -133,6 +132,21 @@ export class BrowserAnswers {
         if (isReading) engine?.interruptGenerate();
       };
     });
+  }
+
+  /** Begins an answer. A GPU that is lost between answers unloads the model, which only the next request shows. */
+  async #begin(engine: BrowserEngine, request: WireObject, isUnwanted: () => boolean): Promise<AsyncIterable<unknown>> {
+    // WebLLM mutates its arguments.
+    const create = (): Promise<AsyncIterable<unknown>> =>
+      engine.chat.completions.create(structuredClone({ ...request, stream: true as const }));
+    try {
+      return await create();
+    } catch (cause) {
+      if (isUnwanted() || engineError(this.#host.name, cause).code !== 'not_ready') throw cause;
+      this.#isLost = true;
+      await this.#reloadWhenLost(engine);
+      return create();
+    }
   }
 
   async #reloadWhenLost(engine: BrowserEngine): Promise<void> {

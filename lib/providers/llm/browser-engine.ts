@@ -60,6 +60,11 @@ interface Failure {
 }
 const noGpu: Failure = { code: 'device', remedy: 'this machine has no GPU that the browser can use' };
 const weakGpu: Failure = { code: 'device', remedy: 'the GPU lacks what this model needs: use its q4f32 variant' };
+const lostGpu: Failure = {
+  code: 'device',
+  recoverable: true,
+  remedy: 'the GPU was lost, probably out of memory: use a smaller model or context',
+};
 const notLoaded: Failure = {
   code: 'not_ready',
   recoverable: true,
@@ -73,12 +78,8 @@ const failures: Readonly<Record<string, Failure>> = {
   ShaderF16SupportError: weakGpu,
   FeatureSupportError: weakGpu,
   ModelNotFoundError: { code: 'not_found', remedy: 'WebLLM has no model of this name: see its prebuiltAppConfig' },
-  MissingModelWasmError: { code: 'configuration', remedy: "the model's record has no model_lib" },
-  DeviceLostError: {
-    code: 'device',
-    recoverable: true,
-    remedy: 'the GPU was lost, probably out of memory: use a smaller model or context',
-  },
+  MissingModelError: { code: 'configuration', remedy: "the model's record has no model_lib" },
+  DeviceLostError: lostGpu,
   IntegrityError: { code: 'connection', recoverable: true, remedy: 'the download is corrupt: clear the cache' },
   QuotaExceededError: { code: 'quota', remedy: 'the browser has no room for the model: free some storage' },
   ContextWindowSizeExceededError: { code: 'overflow', remedy: 'the conversation is too long for the model' },
@@ -97,8 +98,13 @@ const failures: Readonly<Record<string, Failure>> = {
 /** The error for a value thrown by the engine. A worker throws strings that start with the error's name. */
 export function engineError(provider: string, cause: unknown): VoiceError {
   if (VoiceError.is(cause)) return cause;
-  const name = cause instanceof Error ? cause.name : (/^\w+(?=:)/.exec(messageOf(cause))?.[0] ?? '');
-  const failure = ownEntry(failures, name) ?? ownEntry(failures, cause instanceof Error ? cause.constructor.name : '');
-  const { code = 'internal', recoverable = false, remedy = messageOf(cause) } = failure ?? {};
+  const text = messageOf(cause);
+  const name = cause instanceof Error ? cause.name : (/^\w+(?=:)/.exec(text)?.[0] ?? '');
+  const failure =
+    ownEntry(failures, name) ??
+    ownEntry(failures, cause instanceof Error ? cause.constructor.name : '') ??
+    // A lost GPU takes the model away from an answer in progress.
+    (text.endsWith('has already been disposed') ? lostGpu : undefined);
+  const { code = 'internal', recoverable = false, remedy = text } = failure ?? {};
   return new VoiceError(`${provider}: ${remedy}`, { code, recoverable, provider, cause });
 }
