@@ -118,6 +118,28 @@ describe('GammaAgent in the sandbox', () => {
     );
   });
 
+  it('says when the agent waits for an approval of a tool, and goes on', async () => {
+    const { agent, errors, replied, said } = await rig.ready();
+    await agent.connect();
+    const waits = firstValueFrom(agent.errors$);
+    agent.injectUserMessage('What is the calendar?');
+    expect(await waits).toMatchObject({ code: 'configuration', recoverable: true });
+    const done = replied();
+    agent.injectUserMessage('Hello.');
+    await done;
+    expect([errors.length, said.at(-1)]).toEqual([1, 'assistant: Hello! How can I help you?']);
+  });
+
+  it('reconnects when the service ends a session that failed', async () => {
+    rig.sandbox.setFault('gamma-agent', { kind: 'close', code: 1002, reason: '', after: 2, times: 1 });
+    const { agent, types } = await rig.ready();
+    await agent.connect();
+    const back = firstValueFrom(agent.connection$.pipe(filter(({ type }, index) => index > 0 && type === 'connected')));
+    agent.injectUserMessage('Hello.');
+    await back;
+    expect(types()).toEqual(['connecting', 'connected', 'reconnecting', 'connected']);
+  });
+
   it('ends the session when the agent hangs up, and does not call again', async () => {
     const { agent, errors, types } = await rig.ready();
     await agent.connect();

@@ -408,6 +408,8 @@ describe('GammaAgent: errors and ends', () => {
     [1002, 'This request exceeds your quota limit.', 'quota', 1],
     [1008, 'The AI agent you are trying to reach does not exist.', 'not_found', 1],
     [1008, 'Something new.', 'server', 1],
+    [1002, 'Something new.', 'server', 2],
+    [1002, '', 'server', 2],
     [3000, 'Could not authorize the conversation.', 'unauthorized', 1],
     [1008, 'Too many concurrent conversations.', 'rate_limited', 2],
     [1011, '', 'connection', 2],
@@ -474,6 +476,29 @@ describe('GammaAgent: errors and ends', () => {
     await clock.advance(300);
     expect(errors.map(({ code }) => code)).toEqual(['unauthorized']);
     expect(inspect(errors, { depth: 9 })).not.toContain('canary-7f3a');
+    await agent.dispose();
+  });
+
+  it('a tool that waits for an approval is told once, as the agent waits too; newer messages are no errors', async () => {
+    const { agent, say, errors, since } = await live();
+    const tool = (state: string, id = 'm1'): Json => ({
+      type: 'mcp_tool_call',
+      mcp_tool_call: { service_id: 's', tool_call_id: id, tool_name: 'find_docs', parameters: { q: 'my card' }, state },
+    });
+    say(tool('loading'), tool('awaiting_approval'), tool('success'), tool('failure'), { type: 'mcp_tool_call' });
+    expect(errors.map(({ code, recoverable, message }) => [code, recoverable, message])).toEqual([
+      [
+        ...['configuration', true],
+        'GammaAgent: the agent waits until find_docs is approved, which cannot be done here: let its MCP server need none',
+      ],
+    ]);
+    expect(inspect(errors, { depth: 9 })).not.toContain('my card');
+    say(
+      ...['agent_reasoning_response_part', 'rich_content', 'external_agent_connected', 'mcp_connection_status'].map(
+        (type) => ({ type }),
+      ),
+    );
+    expect([errors.length, since()]).toEqual([1, []]);
     await agent.dispose();
   });
 

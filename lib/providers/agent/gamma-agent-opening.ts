@@ -122,7 +122,8 @@ export function failureOf(
   closeCode?: number,
 ): AgentProblem {
   const known = ownEntry(byType, type) ?? bySentence.find(([pattern]) => pattern.test(sentence ?? ''))?.[1];
-  const [code, recoverable, hint] = known ?? (closeCode === undefined ? broken : refused);
+  // With 1002, the service closes after its own failures, such as the model's.
+  const [code, recoverable, hint] = known ?? (closeCode === undefined || closeCode === 1002 ? broken : refused);
   const cause = sentence && quotable.has(code) ? sentence.slice(0, 300) : undefined;
   return { message: `the service reports ${type}: ${hint}`, code, recoverable, cause, requestId };
 }

@@ -100,6 +100,7 @@ export const wire: LateAgentPart<GammaAgentConfig, GammaAgentState> & GammaCode 
       state,
       ...ownResult(asObject(call) ?? {}),
     ],
+    mcp_tool_call: (state, { mcp_tool_call: call }) => [state, ...approvalDue(asObject(call) ?? {})],
     context_usage: (state, { context_usage_event: event }) => {
       const inputTokens = asNumber(asObject(event)?.['context_tokens']);
       return inputTokens === undefined ? [state] : [state, { type: 'usage', usage: { inputTokens } }];
@@ -232,6 +233,13 @@ function ownResult(call: WireObject): AgentEffect[] {
     told,
     { type: 'called', id: asString(id), name: asString(name) ?? '', content },
   ]);
+}
+
+/** The service waits for minutes, and asks by default; the answer would be the user's to give. */
+function approvalDue({ tool_name: name, state: step }: WireObject): AgentEffect[] {
+  if (step !== 'awaiting_approval') return [];
+  const message = `the agent waits until ${wireWord(name)} is approved, which cannot be done here: let its MCP server need none`;
+  return [{ type: 'warning', message, code: 'configuration', recoverable: true }];
 }
 
 function onError(state: GammaAgentState, message: WireObject): Step {

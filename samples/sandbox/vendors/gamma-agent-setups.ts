@@ -39,14 +39,15 @@ export const setups: Readonly<Record<string, AgentSetup>> = {
   agent_named: { firstMessage: 'Hello {{name}}!' },
 };
 
-/** Its tools: the client's, the service's own, and the one that hangs up. */
-export const tools: readonly (DeclaredTool & { readonly type: 'client' | 'webhook' | 'system' })[] = [
+/** Its tools: the client's, the service's own, one that needs an approval, and the one that hangs up. */
+export const tools: readonly (DeclaredTool & { readonly type: 'client' | 'webhook' | 'mcp' | 'system' })[] = [
   {
     ...{ name: 'get_weather', type: 'client' },
     parameters: { type: 'object', properties: { location: { type: 'string' } }, required: ['location'] },
   },
   { name: 'get_traffic', type: 'client', parameters: { type: 'object', properties: {} } },
   { name: 'get_stock', type: 'webhook', parameters: { type: 'object', properties: {} } },
+  { name: 'get_calendar', type: 'mcp', parameters: { type: 'object', properties: {} } },
   { name: 'end_call', type: 'system', parameters: { type: 'object', properties: {} } },
 ];
 
@@ -89,6 +90,9 @@ export const messageShapes: Readonly<Record<string, Check>> = {
   contextual_update: typed('contextual_update', { text: required(filled), context_id: filled }),
   user_activity: typed('user_activity'),
   feedback: typed('feedback', { event_id: required(integer(0)), score: anything }),
+  mcp_tool_approval_result: typed('mcp_tool_approval_result', {
+    ...{ tool_call_id: required(filled), is_approved: required(boolean) },
+  }),
   client_tool_result: typed('client_tool_result', {
     ...{ tool_call_id: required(filled), result: required(string), is_error: required(boolean) },
   }),

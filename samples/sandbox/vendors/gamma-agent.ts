@@ -38,6 +38,8 @@ class Agent {
   readonly #talker: Talker;
   readonly #turns: Turn[] = [];
   readonly #calls = new Map<string, string>();
+  /** The tools that wait for an approval, by the id of their call. */
+  readonly #approvals = new Map<string, string>();
   #system = '';
   #isBegun = false;
   #isUserSpeaking = false;
@@ -120,6 +122,7 @@ class Agent {
       }
     },
     client_tool_result: (message) => this.#result(message),
+    mcp_tool_approval_result: (message) => this.#approved(message),
   };
 
   #begin(message: Json): void {
@@ -265,6 +268,13 @@ class Agent {
       this.#send('client_tool_call', { client_tool_call: { ...call, expects_response: true } });
       return;
     }
+    if (type === 'mcp') {
+      this.#approvals.set(id, name);
+      const call = { service_id: 'mcp_sandbox', tool_call_id: id, tool_name: name, parameters: args };
+      const waiting = { state: 'awaiting_approval', approval_timeout_secs: 300 };
+      this.#send('mcp_tool_call', { mcp_tool_call: { ...call, timestamp: new Date().toISOString(), ...waiting } });
+      return;
+    }
     this.#called(about, false);
     if (type === 'system') {
       this.#isOver = true;
@@ -289,6 +299,20 @@ class Agent {
     if (this.#calls.size === 0) this.#respond();
   }
 
+  #approved(message: Json): void {
+    const id = textMember(message, 'tool_call_id');
+    const tool = this.#approvals.get(id);
+    if (tool === undefined) {
+      this.fail('invalid_message', `Nothing waits for an approval of ${id}.`);
+      return;
+    }
+    this.#approvals.delete(id);
+    const failed = member(message, 'is_approved') !== true;
+    this.#turns.push({ role: 'result', tool, text: failed ? 'denied' : '42', failed });
+    this.#called({ tool_name: tool, tool_call_id: id, tool_type: 'mcp' }, failed);
+    this.#respond();
+  }
+
   #called(about: Json, failed: boolean): void {
     const response = { ...about, is_error: failed, is_called: true, event_id: ++this.#events };
     this.#send('agent_tool_response', { agent_tool_response: response });
@@ -307,7 +331,7 @@ export const gammaAgent: SocketRoute = {
   ...{ service: 'gamma-agent', method: 'WS', path: '/v1/convai/conversation', open: true },
   midStreamError: {
     type: 'error',
-    error_event: { code: 1011, error_type: 'llm_timeout', message: 'The language model did not answer in time.' },
+    error_event: { code: 1002, error_type: 'llm_timeout', message: 'The language model did not answer in time.' },
   },
   connect(upgrade: Upgrade, environment: Environment): void {
     const { query, headers, proxied } = upgrade;
