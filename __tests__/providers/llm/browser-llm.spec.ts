@@ -368,6 +368,8 @@ describe('BrowserLLM', () => {
     [named('ModelNotFoundError'), 'not_found'],
     ['MissingModelError: no wasm', 'configuration'],
     ['Error: Module has already been disposed', 'device'],
+    [new DOMException("Failed to execute 'mapAsync' on 'GPUBuffer': Device is lost", 'AbortError'), 'device'],
+    ["AbortError: Failed to execute 'mapAsync' on 'GPUBuffer': Device is lost", 'device'],
     [named('DeviceLostError'), 'device'],
     [named('NetworkError'), 'connection'],
     [named('QuotaExceededError'), 'quota'],

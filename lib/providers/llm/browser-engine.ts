@@ -80,6 +80,8 @@ const failures: Readonly<Record<string, Failure>> = {
   ModelNotFoundError: { code: 'not_found', remedy: 'WebLLM has no model of this name: see its prebuiltAppConfig' },
   MissingModelError: { code: 'configuration', remedy: "the model's record has no model_lib" },
   DeviceLostError: lostGpu,
+  // What a browser answers when a result is read from a lost GPU; an aborted load throws nothing.
+  AbortError: lostGpu,
   IntegrityError: { code: 'connection', recoverable: true, remedy: 'the download is corrupt: clear the cache' },
   QuotaExceededError: { code: 'quota', remedy: 'the browser has no room for the model: free some storage' },
   ContextWindowSizeExceededError: { code: 'overflow', remedy: 'the conversation is too long for the model' },
@@ -99,7 +101,9 @@ const failures: Readonly<Record<string, Failure>> = {
 export function engineError(provider: string, cause: unknown): VoiceError {
   if (VoiceError.is(cause)) return cause;
   const text = messageOf(cause);
-  const name = cause instanceof Error ? cause.name : (/^\w+(?=:)/.exec(text)?.[0] ?? '');
+  // Not by instanceof: a worker or frame has an Error of its own.
+  const named = Object(cause) as { readonly name?: unknown };
+  const name = typeof named.name === 'string' ? named.name : (/^\w+(?=:)/.exec(text)?.[0] ?? '');
   const failure =
     ownEntry(failures, name) ??
     ownEntry(failures, cause instanceof Error ? cause.constructor.name : '') ??
