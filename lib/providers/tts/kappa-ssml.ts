@@ -25,14 +25,14 @@ interface Piece {
 }
 
 const token = /<!--(?:(?!--)[\s\S])*-->|<(?:"[^"<]*"|'[^'<]*'|[^<>"'])*>|[^<]+|</g;
-const tag = /^<(\/?)([\w:.-]+)[^<]*?(\/?)>$/;
+const tag = /^<(\/?)([\w:.-]+)/;
 
 /** The pieces of a document's content; `undefined` if its tags do not match. */
 function piecesOf(content: string): readonly Piece[] | undefined {
   const root: Piece = { name: '', open: '', inner: [], close: '' };
   const around = [root];
   for (const [raw] of content.matchAll(token)) {
-    const [, slash, name = '', empty] = tag.exec(raw) ?? [];
+    const [, slash, name = ''] = tag.exec(raw) ?? [];
     const parent = around.at(-1) ?? root;
     if (slash) {
       if (parent === root || parent.name !== name) return undefined;
@@ -41,7 +41,7 @@ function piecesOf(content: string): readonly Piece[] | undefined {
     } else {
       const piece: Piece = { name, open: raw, inner: [], close: '' };
       parent.inner.push(piece);
-      if (name && !empty) around.push(piece);
+      if (name && !raw.endsWith('/>')) around.push(piece);
     }
   }
   return around.length === 1 ? root.inner : undefined;
