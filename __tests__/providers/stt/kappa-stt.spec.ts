@@ -448,6 +448,7 @@ describe('KappaSTT: results', () => {
 
   const explained: readonly (readonly [number, string, object])[] = [
     [1007, 'Quota exceeded. Cid: ', { code: 'quota', recoverable: false }],
+    [1007, 'The quota for audio is exceeded.', { code: 'quota', recoverable: false }],
     [1007, 'Unsupported audio format.', { code: 'unsupported_format', recoverable: false }],
     [1007, 'Specified grammar type is not supported!', { code: 'configuration', status: 400, recoverable: false }],
     [4429, 'The number of parallel requests exceeded', { code: 'rate_limited', status: 429, recoverable: true }],

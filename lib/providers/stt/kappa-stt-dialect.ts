@@ -38,8 +38,9 @@ const kappaFailures: Failures = {
 function closeOf({ code, reason }: SocketClose): STTFault | undefined {
   const kindOf = (): string | number => {
     if (code === 4429) return 'TooManyRequests';
-    if (code !== 1007 || reason === '' || /audio|format/i.test(reason)) return code;
-    return /quota/i.test(reason) ? 'QuotaExceeded' : 'BadRequest';
+    if (code !== 1007 || reason === '') return code;
+    if (/quota/i.test(reason)) return 'QuotaExceeded';
+    return /audio|format/i.test(reason) ? code : 'BadRequest';
   };
   const kind = kindOf();
   return Object.hasOwn(kappaFailures, kind) ? { kind, sentence: reason || undefined } : undefined;
