@@ -489,7 +489,7 @@ describe('GammaAgent: errors and ends', () => {
     expect(errors.map(({ code, recoverable, message }) => [code, recoverable, message])).toEqual([
       [
         ...['configuration', true],
-        'GammaAgent: the agent waits until find_docs is approved, which cannot be done here: let its MCP server need none',
+        'GammaAgent: the agent is waiting for approval of find_docs, which this SDK cannot give: turn approval off for that tool',
       ],
     ]);
     expect(inspect(errors, { depth: 9 })).not.toContain('my card');

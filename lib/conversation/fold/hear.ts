@@ -13,7 +13,7 @@ import type { Rules } from './rules.ts';
 import { change, keepsTools, statusOf, type Commit, type ConversationState } from './state.ts';
 import { commit, decide, isSuperseded } from './user-turn.ts';
 
-/** What the user was heard saying, or that their voice begins or ends. */
+/** Takes the user's words, and the starts and ends of their voice. */
 export function hear(before: ConversationState, signal: HeardSignal, at: number, rules: Rules): ConversationStep {
   const { detectsVoice, isManual: isPushToTalk } = rules.turnTaking;
   const isOfService = signal.type === 'speech' && signal.isOfService === true && signal.event !== 'resumed';

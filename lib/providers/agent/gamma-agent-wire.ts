@@ -235,10 +235,10 @@ function ownResult(call: WireObject): AgentEffect[] {
   ]);
 }
 
-/** The service waits for minutes, and asks by default; the answer would be the user's to give. */
+/** The service waits for minutes for an approval that only a person can give. */
 function approvalDue({ tool_name: name, state: step }: WireObject): AgentEffect[] {
   if (step !== 'awaiting_approval') return [];
-  const message = `the agent waits until ${wireWord(name)} is approved, which cannot be done here: let its MCP server need none`;
+  const message = `the agent is waiting for approval of ${wireWord(name)}, which this SDK cannot give: turn approval off for that tool`;
   return [{ type: 'warning', message, code: 'configuration', recoverable: true }];
 }
 

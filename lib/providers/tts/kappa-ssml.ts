@@ -4,16 +4,16 @@ import { xmlElement } from '../../text/xml.ts';
 export interface Wrapper {
   readonly name: string;
   readonly attributes: Readonly<Record<string, string | number | undefined>>;
-  /** The elements that the service takes within it; any other is wrapped inside. */
+  /** The elements it may contain; it goes inside any other. */
   readonly holds: ReadonlySet<string>;
 }
 
 const spoken = ['audio', 'break', 'phoneme', 'prosody', 'say-as', 'sub'];
 
-/** What the service takes within prosody, by its own list. */
+/** What prosody may contain, by the service's list. */
 export const inProsody: ReadonlySet<string> = new Set([...spoken, 'p', 's']);
 
-/** The same within express-as. */
+/** What express-as may contain. */
 export const inExpression: ReadonlySet<string> = new Set([...spoken, 'emphasis', 'lang']);
 
 /** A piece of markup: a text (without a name), or an element. */
@@ -52,7 +52,7 @@ const isHeld = ({ name, inner }: Piece, holds: ReadonlySet<string>): boolean =>
 
 const written = ({ open, inner, close }: Piece): string => open + inner.map(written).join('') + close;
 
-/** Wraps each run of pieces that the wrapper may hold. */
+/** Wraps each run of pieces that the wrapper may contain. */
 function wrapRuns(pieces: readonly Piece[], wrapper: Wrapper): string {
   const { name, attributes, holds } = wrapper;
   let [all, run] = ['', ''];
@@ -64,7 +64,7 @@ function wrapRuns(pieces: readonly Piece[], wrapper: Wrapper): string {
     if (isHeld(piece, holds)) run += written(piece);
     else {
       end();
-      // An element of the same name decides for itself; formulas hold nothing else.
+      // An element of the same name keeps its own settings; a formula contains nothing else.
       const isClosed = piece.name === 'math' || (piece.name === name && !holds.has(name));
       all += isClosed ? written(piece) : piece.open + wrapRuns(piece.inner, wrapper) + piece.close;
     }
@@ -74,8 +74,8 @@ function wrapRuns(pieces: readonly Piece[], wrapper: Wrapper): string {
 }
 
 /**
- * Puts an element around a document's content, within what may not be inside it. Malformed content, which the service
- * refuses, stays as it is.
+ * Wraps a document's content in an element, inside any element that the wrapper may not contain. Malformed content,
+ * which the service refuses, stays as it is.
  */
 export function wrapContent(content: string, wrapper: Wrapper): string {
   const pieces = piecesOf(content);
