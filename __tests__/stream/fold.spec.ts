@@ -98,6 +98,31 @@ describe('fold', () => {
     expect(seen).toEqual(['a', 'ab']);
   });
 
+  it('emits what follows from a step after it and before the next input, unless nothing follows', () => {
+    const inputs$ = new Subject<Input>();
+    const seen: string[] = [];
+    const follow: Machine<State, Input, string>['follow'] = (state, before, input) =>
+      input === 'a' ? [{ ...state, seen: `${state.seen}+` }, `after ${before.seen || 'nothing'}`] : [state];
+    inputs$.pipe(fold({ ...machine, follow })).subscribe(([{ seen: all }, effect]) => {
+      seen.push(`${all}: ${effect}`);
+      // Taken when both have been seen.
+      if (all === 'a') inputs$.next('b');
+    });
+    inputs$.next('a');
+    inputs$.next('a');
+    expect(seen).toEqual(['a: a', 'a+: after nothing', 'a+b: b', 'a+ba: a', 'a+ba+: after a+b']);
+  });
+
+  it('waits for a deadline that followed from a step', () => {
+    const clock = new TestClock();
+    const inputs$ = new Subject<Input>();
+    const follow: Machine<State, Input, string>['follow'] = (state, _before, input, at) =>
+      input === 'a' ? [{ ...state, until: at + 4 }] : [state];
+    inputs$.pipe(fold({ ...machine, follow }, clock)).subscribe();
+    inputs$.next('a');
+    expect(clock.pending).toBe(1);
+  });
+
   it('has one timer for any number of inputs', () => {
     const scheduler = new CountingScheduler(() => undefined);
     scheduler.run(({ flush }) => {

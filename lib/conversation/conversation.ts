@@ -33,7 +33,7 @@ import type { VoiceEvent } from './events.ts';
 import type { History } from './history.ts';
 import type { Effect, Input, TicketInterrupt } from './fold/inputs.ts';
 import { validator, type Validate } from './malformed.ts';
-import { reduce } from './fold/reduce.ts';
+import { follow, reduce } from './fold/reduce.ts';
 import type { Rules } from './fold/rules.ts';
 import { scores, type ScoreQuestion } from './turn-taking/score.ts';
 import { unknownPace } from './answer/script.ts';
@@ -86,6 +86,7 @@ export function converse(setup: Setup): Observable<VoiceEvent> {
     const machine: Machine<ConversationState, Input, Effect> = {
       start,
       reduce: (state, input, at) => reduce(state, input, at, agentHandlers),
+      follow,
       wakeAt,
       tick: { type: 'tick' },
     };

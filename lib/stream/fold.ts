@@ -25,6 +25,11 @@ export interface Machine<S, I, E> {
   readonly start: S;
   /** Pure: the same state, input and time always give the same step. `at` is the scheduler's time in milliseconds. */
   readonly reduce: (state: S, input: I, at: number) => Step<S, E>;
+  /**
+   * Pure: what follows from an input's step, as a step of its own: whoever acts on the first need not wait for it. Not
+   * emitted when nothing follows. Default: nothing ever does.
+   */
+  readonly follow?: (state: S, before: S, input: I, at: number) => Step<S, E>;
   /** When a state's wait ends, on the scheduler's clock; Infinity when it waits for nothing. */
   readonly wakeAt: (state: S) => number;
   /** The input for the end of that wait. */
@@ -32,7 +37,7 @@ export interface Machine<S, I, E> {
 }
 
 /**
- * Runs a state machine over a stream of inputs, and emits each step.
+ * Runs a state machine over a stream of inputs; emits each step, and the step that follows from it.
  *
  * Inputs are processed one at a time, in one order: one that arrives while a step is being delivered, perhaps because
  * of it, waits until everyone has seen that step. One timer serves all deadlines; if the event loop was blocked when
@@ -48,7 +53,7 @@ export function fold<S, I, E>(
   machine: Machine<S, I, E>,
   scheduler: SchedulerLike = asyncScheduler,
 ): OperatorFunction<I, Step<S, E>> {
-  const { start, reduce, wakeAt, tick } = machine;
+  const { start, reduce, follow, wakeAt, tick } = machine;
   return (inputs$) =>
     new Observable((subscriber) => {
       const waiting: I[] = [];
@@ -68,11 +73,17 @@ export function fold<S, I, E>(
         const clockAt = scheduler.now();
         return isDue(dueAt, Math.max(rungAt, clockAt)) ? Math.max(dueAt, clockAt) : clockAt;
       };
-      const advance = (input: I): void => {
-        const step = reduce(state, input, now());
+      const tell = (step: Step<S, E>): void => {
         state = step[0];
-        // Told first: whoever acts on it need not wait for the next deadline.
         subscriber.next(step);
+      };
+      const advance = (input: I): void => {
+        const before = state;
+        const at = now();
+        // Told first: whoever acts on it waits neither for what follows nor for the next deadline.
+        tell(reduce(before, input, at));
+        const following = follow?.(state, before, input, at);
+        if (following && (following.length > 1 || following[0] !== state)) tell(following);
         dueAt = wakeAt(state);
       };
       const take = (input: I): void => {

@@ -7,7 +7,7 @@ import { SpeechTicket } from '../../../lib/conversation/commands.ts';
 import type { UserTurnVerdict } from '../../../lib/conversation/conversation-options.ts';
 import type { AgentState, VoiceEventType } from '../../../lib/conversation/events.ts';
 import type { Effect, Input } from '../../../lib/conversation/fold/inputs.ts';
-import { reduce } from '../../../lib/conversation/fold/reduce.ts';
+import { follow, reduce } from '../../../lib/conversation/fold/reduce.ts';
 import type { Rules } from '../../../lib/conversation/fold/rules.ts';
 import type { Sounding } from '../../../lib/conversation/answer/sounding.ts';
 import {
@@ -307,12 +307,15 @@ function take(world: World, first: Input): World {
   let steps = 0;
   for (let input = queue.shift(); input; input = queue.shift()) {
     if (steps++ > 100) return { ...now, broken: 'inputs that lead to each other for ever' };
-    const [state, ...effects] = reduce(now.state, input, now.at);
-    now = show(now, state, queue);
-    for (const effect of effects) {
-      if (effect.type === 'then') queue.push(effect.input);
-      if (effect.type === 'emit' && effect.event === 'agent.state') agentStates.push(effect.payload.state);
-      now = watch(now, effect);
+    const { state: earlier, at } = now;
+    for (const step of [reduce, follow] as const) {
+      const [state, ...effects] = step === reduce ? reduce(earlier, input, at) : follow(now.state, earlier, input, at);
+      now = show(now, state, queue);
+      for (const effect of effects) {
+        if (effect.type === 'then') queue.push(effect.input);
+        if (effect.type === 'emit' && effect.event === 'agent.state') agentStates.push(effect.payload.state);
+        now = watch(now, effect);
+      }
     }
   }
   const isDetour = before === 'speaking' && agentStates.includes('thinking') && agentStates.at(-1) === 'listening';

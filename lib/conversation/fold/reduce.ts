@@ -167,22 +167,37 @@ export function reduce(
   at: number,
   agentHandlers?: AgentHandlers,
 ): ConversationStep {
-  // Once stopped, only the ends of answers and speeches matter.
-  if (state.isStopped && !/^(answer|say|speech)\.|^stopped$/.test(input.type)) return [state];
+  if (isTooLate(state, input)) return [state];
   const table = (input.type in handlers ? handlers : agentHandlers) as Handlers & AgentHandlers;
   const handle = table[input.type] as (...all: [ConversationState, Input, number, Rules]) => ConversationStep;
   const step = refuseWhileDraining(state, input) ?? handle(state, input, at, state.rules);
-  return follow(state, step, input, at);
-}
-
-/** Runs after every step, whatever caused it. */
-function follow(before: ConversationState, step: ConversationStep, input: Input, at: number): ConversationStep {
   const { state: user } = step[0].user;
   // What the user was heard saying is published before its consequences.
-  const effects: Effect[] = user === before.user.state ? [] : [emit('user.state', { state: user })];
-  let state = takeStep(effects, step);
+  return user === state.user.state ? step : chain([step[0], emit('user.state', { state: user })], () => step);
+}
+
+/**
+ * What follows from any step, whatever caused it: a step of its own, so that an interrupted agent falls silent without
+ * waiting for it. Pure.
+ *
+ * @param before - The state before the step.
+ */
+export function follow(
+  after: ConversationState,
+  before: ConversationState,
+  input: Input,
+  at: number,
+): ConversationStep {
+  if (isTooLate(before, input)) return [after];
+  const effects: Effect[] = [];
+  let state = after;
   for (const next of followers) state = takeStep(effects, next(state, before, input, at));
   return [state, ...effects];
+}
+
+/** Once stopped, only the ends of answers and speeches matter. */
+function isTooLate(state: ConversationState, input: Input): boolean {
+  return state.isStopped && !/^(answer|say|speech)\.|^stopped$/.test(input.type);
 }
 
 type Follower = (state: ConversationState, before: ConversationState, input: Input, at: number) => ConversationStep;
