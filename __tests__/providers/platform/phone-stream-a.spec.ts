@@ -653,6 +653,25 @@ describe('PhoneStreamA', () => {
       await phone.dispose();
     });
 
+    it('silences the call with a text message, like all others', async () => {
+      const phone = new PhoneStreamA();
+      await phone.initialize();
+      server.on('connection', (socket) => phone.attach(socket));
+      const caller = new WebSocket(url);
+      await once(caller, 'open');
+      const received: string[] = [];
+      caller.on('message', (data: Buffer, isBinary: boolean) => {
+        received.push(`${(JSON.parse(data.toString()) as Sent).event} ${isBinary ? 'bytes' : 'text'}`);
+      });
+      for (const message of [connected, start]) caller.send(JSON.stringify(message));
+      const play = phone.play(of(speech(1_000))).subscribe();
+      await until(() => received.length > 0);
+      play.unsubscribe();
+      await until(() => received.at(-1)?.startsWith('clear') === true);
+      expect(new Set(received)).toEqual(new Set(['media text', 'mark text', 'clear text']));
+      await phone.dispose();
+    });
+
     // Bun's sockets are its own.
     const itOnStreams = 'Bun' in globalThis ? it.skip : it;
     itOnStreams('writes the first piece of a burst at once, and the others together', async () => {

@@ -14,6 +14,7 @@ import {
 import type { ConfigRule } from '../../core/config-rule.ts';
 import { messageOf } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/application-code.ts';
+import { utf8Of } from '../../core/utf8.ts';
 import { patientTimer } from '../../stream/patient-timer.ts';
 import type { ReportProblem } from './call-input.ts';
 import type { CallEnd, PhoneConfig } from './phone-provider.ts';
@@ -46,6 +47,31 @@ export const phoneRules: Readonly<Record<string, ConfigRule>> = {
   leadMs: { min: 0, max: 20_000 },
   maxBytesPerSecond: { min: 1, max: Infinity },
 };
+
+/** A text message that must leave fast: it is encoded when it is made, not when it is sent. */
+export class PreparedText {
+  readonly #text: string;
+  readonly #bytes: Uint8Array<ArrayBuffer>;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#bytes = utf8Of(text);
+  }
+
+  sendTo(socket: PlatformSocket): void {
+    if (isWs(socket)) socket.send(this.#bytes, textFrame);
+    else socket.send(this.#text);
+  }
+}
+
+/** A socket of `ws`, which can send bytes as a text frame. */
+type WsSocket = NodeSocketLike & { send(data: Uint8Array, options: typeof textFrame): void };
+
+const textFrame = { binary: false };
+
+function isWs(socket: PlatformSocket): socket is WsSocket {
+  return isNodeSocket(socket) && Boolean(socket._socket);
+}
 
 /** Longest message, in bytes; a longer one ends the call. */
 const maxMessageBytes = 64 * 1024;
@@ -128,7 +154,7 @@ export class PhoneLine<P extends object = never> {
   }
 
   /** Sends a message to the platform; does nothing without a call. */
-  send(data: string | Uint8Array<ArrayBuffer>): void {
+  send(data: string | Uint8Array<ArrayBuffer> | PreparedText): void {
     const socket = this.#socket;
     if (socket?.readyState !== open) return;
     const waiting = socket.bufferedAmount ?? 0;
@@ -143,7 +169,8 @@ export class PhoneLine<P extends object = never> {
       return;
     }
     try {
-      socket.send(data);
+      if (data instanceof PreparedText) data.sendTo(socket);
+      else socket.send(data);
     } catch {
       // Its end follows.
     }

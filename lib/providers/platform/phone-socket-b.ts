@@ -12,7 +12,7 @@ import { LatePlayout } from '../../playback/late-playout.ts';
 import { CallProvider } from './call-provider.ts';
 import type { ReportProblem } from './call-input.ts';
 import { PhoneKeys } from './phone-keys.ts';
-import { endUnlessStarted, PhoneLine, phoneRules } from './phone-line.ts';
+import { endUnlessStarted, PhoneLine, phoneRules, PreparedText } from './phone-line.ts';
 import type { CallEnd, PhoneConfig, PhoneProvider } from './phone-provider.ts';
 import type { PlatformSocket } from './platform-socket.ts';
 import { wholeFrame } from './whole-frame.ts';
@@ -79,6 +79,7 @@ export class PhoneSocketB
     complain: this.#complain,
   });
   readonly #keys = new PhoneKeys(this.#line.warn);
+  readonly #clear = new PreparedText('{"action":"clear"}');
   #call: Call = newCall();
   /** Position reached in the caller's audio. */
   #heardMs = 0;
@@ -92,7 +93,7 @@ export class PhoneSocketB
       {
         write: ({ data }) => this.#line.send(wholeFrame(data, this.getMetadata(), frameMs)),
         gather: () => this.#line.gather(),
-        clear: () => this.#line.send('{"action":"clear"}'),
+        clear: () => this.#line.send(this.#clear),
         ...(notify && { mark: (id: string) => this.#line.send(JSON.stringify({ action: 'notify', payload: { id } })) }),
       },
       { format: 'later', frameMs, leadMs, ...(scheduler && { scheduler }) },

@@ -10,7 +10,7 @@ import { LatePlayout } from '../../playback/late-playout.ts';
 import { CallProvider } from './call-provider.ts';
 import type { ReportProblem } from './call-input.ts';
 import { PhoneKeys } from './phone-keys.ts';
-import { endUnlessStarted, PhoneLine, phoneRules } from './phone-line.ts';
+import { endUnlessStarted, PhoneLine, phoneRules, PreparedText } from './phone-line.ts';
 import type { CallEnd, PhoneConfig, PhoneProvider } from './phone-provider.ts';
 import type { PlatformSocket } from './platform-socket.ts';
 import { aheadOfTime, Timeline } from './timeline.ts';
@@ -31,6 +31,8 @@ interface Stream {
   readonly streamSid: string;
   /** The same, as JSON. */
   readonly wireSid: string;
+  /** Drops the audio that it has not played. */
+  readonly clear: PreparedText;
   /** Reads its audio. */
   readonly reader: MediaReader;
   readonly callSid: string | undefined;
@@ -83,7 +85,7 @@ export class PhoneStreamA
       {
         write: ({ data }) => this.#send('media', `{"payload":"${encodeBase64(data)}"}`),
         gather: () => this.#line.gather(),
-        clear: () => this.#send('clear'),
+        clear: () => this.#clear(),
         mark: (name) => this.#send('mark', `{"name":"${name}"}`),
       },
       { format: mulaw, leadMs, pieceMs, held: true, ...(scheduler && { scheduler }) },
@@ -230,10 +232,14 @@ export class PhoneStreamA
   }
 
   /** Concatenated rather than serialized: fifty a second, with nothing for JSON to escape but the id. */
-  #send(event: 'media' | 'mark' | 'clear', body?: string): void {
+  #send(event: 'media' | 'mark', body: string): void {
     const { stream } = this.#call;
-    if (stream)
-      this.#line.send(`{"event":"${event}","streamSid":${stream.wireSid}${body ? `,"${event}":${body}` : ''}}`);
+    if (stream) this.#line.send(`{"event":"${event}","streamSid":${stream.wireSid},"${event}":${body}}`);
+  }
+
+  #clear(): void {
+    const { stream } = this.#call;
+    if (stream) this.#line.send(stream.clear);
   }
 }
 
@@ -252,6 +258,7 @@ function readStart(message: WireObject): Stream | 'a start without streamSid' | 
   return {
     streamSid,
     wireSid,
+    clear: new PreparedText(`{"event":"clear","streamSid":${wireSid}}`),
     reader: new MediaReader(wireSid),
     callSid: asString(callSid),
     accountSid: asString(accountSid),
