@@ -14,7 +14,6 @@ import {
 import type { ConfigRule } from '../../core/config-rule.ts';
 import { messageOf } from '../../core/errors.ts';
 import { oncePerKind } from '../../core/application-code.ts';
-import { utf8Of } from '../../core/utf8.ts';
 import { patientTimer } from '../../stream/patient-timer.ts';
 import type { ReportProblem } from './call-input.ts';
 import type { CallEnd, PhoneConfig } from './phone-provider.ts';
@@ -48,18 +47,21 @@ export const phoneRules: Readonly<Record<string, ConfigRule>> = {
   maxBytesPerSecond: { min: 1, max: Infinity },
 };
 
+// Other bytes `ws` would have to wrap first.
+const nodeBuffer = (globalThis as { Buffer?: { from(text: string): Uint8Array<ArrayBuffer> } }).Buffer;
+
 /** A text message that must leave fast: it is encoded when it is made, not when it is sent. */
 export class PreparedText {
   readonly #text: string;
-  readonly #bytes: Uint8Array<ArrayBuffer>;
+  readonly #bytes: Uint8Array<ArrayBuffer> | undefined;
 
   constructor(text: string) {
     this.#text = text;
-    this.#bytes = utf8Of(text);
+    this.#bytes = nodeBuffer?.from(text);
   }
 
   sendTo(socket: PlatformSocket): void {
-    if (isWs(socket)) socket.send(this.#bytes, textFrame);
+    if (this.#bytes && isWs(socket)) socket.send(this.#bytes, textFrame);
     else socket.send(this.#text);
   }
 }
