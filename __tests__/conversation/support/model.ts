@@ -6,6 +6,7 @@ import { EMPTY } from 'rxjs';
 import { SpeechTicket } from '../../../lib/conversation/commands.ts';
 import type { UserTurnVerdict } from '../../../lib/conversation/conversation-options.ts';
 import type { AgentState, VoiceEventType } from '../../../lib/conversation/events.ts';
+import type { ConversationStep } from '../../../lib/conversation/fold/conversation-step.ts';
 import type { Effect, Input } from '../../../lib/conversation/fold/inputs.ts';
 import { follow, reduce } from '../../../lib/conversation/fold/reduce.ts';
 import type { Rules } from '../../../lib/conversation/fold/rules.ts';
@@ -302,23 +303,24 @@ function replaced(candidate: string, silentAt: number): Input {
 function take(world: World, first: Input): World {
   const queue: Input[] = [first];
   const agentStates: AgentState[] = [];
-  const before = agentStateOf(world.state);
+  const agentBefore = agentStateOf(world.state);
   let now = world;
   let steps = 0;
-  for (let input = queue.shift(); input; input = queue.shift()) {
-    if (steps++ > 100) return { ...now, broken: 'inputs that lead to each other for ever' };
-    const { state: earlier, at } = now;
-    for (const step of [reduce, follow] as const) {
-      const [state, ...effects] = step === reduce ? reduce(earlier, input, at) : follow(now.state, earlier, input, at);
-      now = show(now, state, queue);
-      for (const effect of effects) {
-        if (effect.type === 'then') queue.push(effect.input);
-        if (effect.type === 'emit' && effect.event === 'agent.state') agentStates.push(effect.payload.state);
-        now = watch(now, effect);
-      }
+  function see([state, ...effects]: ConversationStep): void {
+    now = show(now, state, queue);
+    for (const effect of effects) {
+      if (effect.type === 'then') queue.push(effect.input);
+      if (effect.type === 'emit' && effect.event === 'agent.state') agentStates.push(effect.payload.state);
+      now = watch(now, effect);
     }
   }
-  const isDetour = before === 'speaking' && agentStates.includes('thinking') && agentStates.at(-1) === 'listening';
+  for (let input = queue.shift(); input; input = queue.shift()) {
+    if (steps++ > 100) return { ...now, broken: 'inputs that lead to each other for ever' };
+    const { state: before, at } = now;
+    see(reduce(before, input, at));
+    see(follow(now.state, before, input, at));
+  }
+  const isDetour = agentBefore === 'speaking' && agentStates.includes('thinking') && agentStates.at(-1) === 'listening';
   return isDetour ? { ...now, broken: 'thinking in the tick of an interruption' } : now;
 }
 

@@ -171,9 +171,11 @@ export function reduce(
   const table = (input.type in handlers ? handlers : agentHandlers) as Handlers & AgentHandlers;
   const handle = table[input.type] as (...all: [ConversationState, Input, number, Rules]) => ConversationStep;
   const step = refuseWhileDraining(state, input) ?? handle(state, input, at, state.rules);
-  const { state: user } = step[0].user;
+  const { user } = step[0];
+  if (user.state === state.user.state) return step;
+  const [after, ...effects] = step;
   // What the user was heard saying is published before its consequences.
-  return user === state.user.state ? step : chain([step[0], emit('user.state', { state: user })], () => step);
+  return [after, emit('user.state', { state: user.state }), ...effects];
 }
 
 /**
