@@ -123,6 +123,21 @@ describe('fold', () => {
     expect(clock.pending).toBe(1);
   });
 
+  it('asks for nothing that follows once nobody listens any more', () => {
+    const inputs$ = new Subject<Input>();
+    const asked: Input[] = [];
+    const follow: Machine<State, Input, string>['follow'] = (state, _before, input) => {
+      asked.push(input);
+      return [state];
+    };
+    const steps = inputs$.pipe(fold({ ...machine, follow })).subscribe(([, input]) => {
+      if (input === 'b') steps.unsubscribe();
+    });
+    inputs$.next('a');
+    inputs$.next('b');
+    expect(asked).toEqual(['a']);
+  });
+
   it('has one timer for any number of inputs', () => {
     const scheduler = new CountingScheduler(() => undefined);
     scheduler.run(({ flush }) => {

@@ -27,7 +27,7 @@ export interface Machine<S, I, E> {
   readonly reduce: (state: S, input: I, at: number) => Step<S, E>;
   /**
    * Pure: what follows from an input's step, as a step of its own: whoever acts on the first need not wait for it. Not
-   * emitted when nothing follows. Default: nothing ever does.
+   * emitted when it changes nothing and has no effects. Default: nothing follows.
    */
   readonly follow?: (state: S, before: S, input: I, at: number) => Step<S, E>;
   /** When a state's wait ends, on the scheduler's clock; Infinity when it waits for nothing. */
@@ -82,7 +82,7 @@ export function fold<S, I, E>(
         const at = now();
         // Told first: whoever acts on it waits neither for what follows nor for the next deadline.
         tell(reduce(before, input, at));
-        const following = follow?.(state, before, input, at);
+        const following = subscriber.closed ? undefined : follow?.(state, before, input, at);
         if (following && (following.length > 1 || following[0] !== state)) tell(following);
         dueAt = wakeAt(state);
       };

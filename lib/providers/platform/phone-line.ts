@@ -47,10 +47,10 @@ export const phoneRules: Readonly<Record<string, ConfigRule>> = {
   maxBytesPerSecond: { min: 1, max: Infinity },
 };
 
-// Other bytes `ws` would have to wrap first.
+// `ws` sends a Buffer as it is; any other bytes it wraps first.
 const nodeBuffer = (globalThis as { Buffer?: { from(text: string): Uint8Array<ArrayBuffer> } }).Buffer;
 
-/** A text message that must leave fast: it is encoded when it is made, not when it is sent. */
+/** A text message that must leave fast: it is encoded when it is created, not when it is sent. */
 export class PreparedText {
   readonly #text: string;
   readonly #bytes: Uint8Array<ArrayBuffer> | undefined;

@@ -31,7 +31,7 @@ interface Stream {
   readonly streamSid: string;
   /** The same, as JSON. */
   readonly wireSid: string;
-  /** Drops the audio that it has not played. */
+  /** The message that drops what the platform has not played yet. */
   readonly clear: PreparedText;
   /** Reads its audio. */
   readonly reader: MediaReader;
